@@ -7,8 +7,7 @@
  * of their own, so that one round brings everything.
  *
  * Fault hook, builds with WEFT_DEBUG only, for tests that must see a verifier fail: with the environment's
- * WEFT_FAULT = halo_row rank 0 drops a face of every exchange from the third on, with halo_corner a corner.
- * Not of the third alone: the calibration before a run uses the same halo. */
+ * WEFT_FAULT = halo:DIRECTION rank 0 drops what comes from there. */
 #include "exchange/halo.h"
 
 #include <assert.h>
@@ -23,10 +22,7 @@
 
 struct halo {
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */
-    transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links */
-    int transports;
-    int rank;
-    int64_t exchanges;
+    transport *transport[TRANSPORT_KINDS]; /* each with its part of the links; NULL: no rank uses it */
     sentence refused;
 };
 
@@ -58,9 +54,6 @@ size_t halo_field_bytes(device_kind of, const field_shape *f)
 
 static bool is_corner(int direction) { return decomp_dx[direction] != 0 && decomp_dy[direction] != 0; }
 
-/* Does a fault drop faces, or corners? */
-static bool drops(bool corner) { return fault_asked(corner ? "halo_corner" : "halo_row") >= 0; }
-
 /* Rows of ghosts are not contiguous: side ghosts and padding lie between them. Where only rows are cut no
  * message brings those, and the boundary fill writes them afterwards. A fault is put into what is unpacked.
  */
@@ -72,22 +65,8 @@ static transport_link make_link(const decomp *dec, const field_shape *f, int dep
                              .direction = direction,
                              .send = send,
                              .receive = ghosts,
-                             .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) && !drops(true) &&
-                                           !drops(false) };
-}
-
-enum { FAULT_EXCHANGE = 2 };
-
-/* Falsifies the unpack list of the first transport, where links and pieces agree, for good. */
-static void break_halo(halo *h)
-{
-    if (h->rank != 0 || h->exchanges != FAULT_EXCHANGE || h->transports == 0) return;
-    transport *t = h->transport[0];
-    for (int i = 0; i < t->on.count; i++) {
-        if (!drops(is_corner(t->on.link[i].direction))) continue;
-        t->unpack[i].cells = box_make(0, 0, 0, 0);
-        return;
-    }
+                             .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) &&
+                                           fault_asked("halo") < 0 };
 }
 
 /* Those over its kind alone. */
@@ -102,43 +81,28 @@ static void add_links(transport_links *on, const decomp *dec, int depth, bool co
     }
 }
 
-/* False, with the reason kept, if it cannot be had. */
-static bool add_transport(halo *h, const transport_links *on)
+/* All transports that any rank wants, in communicator `caller`. Staged comes last: it can always be had, and
+ * takes the links of those that cannot. */
+static void make_transports(halo *h, const decomp *dec, device *d, const field_shape *shape, int depth,
+                            bool corners, transport_choice choice, MPI_Comm caller)
 {
-    sentence why = { "" };
-    transport *made = transport_traits_of(on->kind)->create(on, &why);
-    if (made) {
-        h->transport[h->transports++] = made;
-        return true;
-    }
-    sentence_set(&h->refused, "%s: %s", transport_kind_name(on->kind), why.text);
-    return false;
-}
-
-static void drop_transports(halo *h)
-{
-    for (int i = 0; i < h->transports; i++) h->transport[i]->destroy(&h->transport[i]);
-    h->transports = 0;
-}
-
-/* All transports that any rank wants, in communicator `caller`; false after the first that cannot be had,
- * replaced in the choice by staged. */
-static bool make_transports(halo *h, const decomp *dec, device *d, const field_shape *shape, int depth,
-                            bool corners, transport_choice *choice, MPI_Comm caller)
-{
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        transport_links on = { .kind = t, .d = d, .shape = *shape };
+    for (int t = TRANSPORT_KINDS; t-- > 0;) {
+        transport_links on = { .kind = (transport_kind)t, .d = d, .shape = *shape };
+        sentence why = { "" };
         on.comm = t == TRANSPORT_NCCL ? caller : h->comm;
-        add_links(&on, dec, depth, corners, choice);
+        add_links(&on, dec, depth, corners, &choice);
         int most = on.count;
         MPI_CHECK(ranks_allreduce(&most, 1, MPI_INT, MPI_MAX, h->comm));
-        if (most == 0 || add_transport(h, &on)) continue;
-        drop_transports(h);
+        if (most == 0) continue;
+        h->transport[t] = transport_traits_of(on.kind)->create(&on, &why);
+        for (int i = 0; h->transport[t] && dec->rank == 0 && i < on.count; i++)
+            if (on.link[i].direction == fault_asked("halo"))
+                h->transport[t]->unpack[i].cells = box_make(0, 0, 0, 0);
+        if (h->transport[t]) continue;
+        sentence_set(&h->refused, "%s: %s", transport_kind_name(on.kind), why.text);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-            if (choice->toward[k] == t) choice->toward[k] = TRANSPORT_STAGED;
-        return false;
+            if (choice.toward[k] == on.kind) choice.toward[k] = TRANSPORT_STAGED;
     }
-    return true;
 }
 
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
@@ -148,49 +112,47 @@ halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int de
            (shape->depth_y == 0 || depth <= shape->depth_y));
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
     halo *h = CHECK_CALLOC(1, sizeof *h);
-    transport_choice left = *choice;
     MPI_CHECK(ranks_dup(comm, &h->comm));
-    h->rank = dec->rank;
-    while (!make_transports(h, dec, d, shape, depth, corners, &left, comm)) continue;
+    make_transports(h, dec, d, shape, depth, corners, *choice, comm);
     return h;
 }
 
 void halo_destroy(halo **h)
 {
     if (!h || !*h) return;
-    drop_transports(*h);
+    for (int t = 0; t < TRANSPORT_KINDS; t++)
+        if ((*h)->transport[t]) (*h)->transport[t]->destroy(&(*h)->transport[t]);
     MPI_CHECK(ranks_free(&(*h)->comm));
     free(*h);
     *h = NULL;
 }
 
-/* The i-th transport, if it has links; else NULL. */
-static transport *driven(const halo *h, int i)
+/* The transport of that kind, if it has links; else NULL. */
+static transport *driven(const halo *h, int kind)
 {
-    return h->transport[i]->on.count > 0 ? h->transport[i] : NULL;
+    transport *const t = h->transport[kind];
+    return t && t->on.count > 0 ? t : NULL;
 }
 
 void halo_begin(halo *h, void *field, device_stream *s)
 {
     transport *t;
-    break_halo(h);
-    for (int i = 0; i < h->transports; i++)
-        if ((t = driven(h, i))) t->begin(t, field, s);
+    for (int k = 0; k < TRANSPORT_KINDS; k++)
+        if ((t = driven(h, k))) t->begin(t, field, s);
 }
 
 void halo_progress(halo *h)
 {
     transport *t;
-    for (int i = 0; i < h->transports; i++)
-        if ((t = driven(h, i)) && t->progress) t->progress(t);
+    for (int k = 0; k < TRANSPORT_KINDS; k++)
+        if ((t = driven(h, k)) && t->progress) t->progress(t);
 }
 
 void halo_end(halo *h)
 {
     transport *t;
-    for (int i = 0; i < h->transports; i++)
-        if ((t = driven(h, i)) && t->end) t->end(t);
-    h->exchanges++;
+    for (int k = 0; k < TRANSPORT_KINDS; k++)
+        if ((t = driven(h, k)) && t->end) t->end(t);
 }
 
 void halo_exchange(halo *h, void *field, device_stream *s)
@@ -202,9 +164,10 @@ void halo_exchange(halo *h, void *field, device_stream *s)
 int64_t halo_sent_bytes(const halo *h)
 {
     int64_t bytes = 0;
-    for (int t = 0; t < h->transports; t++) {
-        const transport_links *on = &h->transport[t]->on;
-        for (int i = 0; i < on->count; i++) bytes += transport_cells_bytes(&on->shape, on->link[i].send);
+    for (int k = 0; k < TRANSPORT_KINDS; k++) {
+        const transport *t = driven(h, k);
+        for (int i = 0; t && i < t->on.count; i++)
+            bytes += transport_cells_bytes(&t->on.shape, t->on.link[i].send);
     }
     return bytes;
 }
@@ -212,7 +175,7 @@ int64_t halo_sent_bytes(const halo *h)
 int halo_neighbours(const halo *h)
 {
     int links = 0;
-    for (int t = 0; t < h->transports; t++) links += h->transport[t]->on.count;
+    for (int k = 0; k < TRANSPORT_KINDS; k++) links += h->transport[k] ? h->transport[k]->on.count : 0;
     return links;
 }
 

@@ -87,30 +87,17 @@ static boundary_side side_along(int d, boundary_side low, boundary_side high)
     return d < 0 ? low : d > 0 ? high : (boundary_side){ BOUNDARY_NONE, 0 };
 }
 
-/* Direction of the rank that owns the ghosts towards (dx, dy), or the cells that they are images of: the
- * diagonal one where neighbours lie beyond both sides, else the one beyond the side that has one; -1: this
- * rank. */
-static int direction_from(const boundary *sides, int dx, int dy)
+/* The inbox of the ghosts in direction k, which a neighbour sends. */
+static void add_inbox(inkernel_step *step, const field_shape *shape, int radius, int k, boundary_side side_x,
+                      boundary_side side_y, const inkernel_level *cur)
 {
-    const int from_x = side_along(dx, sides->x_low, sides->x_high).kind == BOUNDARY_NONE ? dx : 0;
-    const int from_y = side_along(dy, sides->y_low, sides->y_high).kind == BOUNDARY_NONE ? dy : 0;
-    return decomp_direction(from_x, from_y);
-}
-
-static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shape *shape,
-                        const boundary *sides, int radius, bool corners, const inkernel_level *cur)
-{
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        const int dx = decomp_dx[k], dy = decomp_dy[k], from = direction_from(sides, dx, dy);
-        if ((dx != 0 && dy != 0 && !corners) || from < 0 || dec->neighbour[from] < 0) continue;
-        box ghosts = halo_ghosts(shape, radius, k);
-        leave_constant_out(dx, side_along(dx, sides->x_low, sides->x_high), &ghosts.x0, &ghosts.x1);
-        leave_constant_out(dy, side_along(dy, sides->y_low, sides->y_high), &ghosts.y0, &ghosts.y1);
-        if (box_empty(ghosts)) continue;
-        inkernel_inbox *in = &step->inbox[step->inboxes++];
-        *in = (inkernel_inbox){ .ghosts = ghosts, .to = field_at(shape, cur->field, ghosts.x0, ghosts.y0) };
-        in->from = flag_word_at(shape, radius, cur->inbox, ghosts.x0, ghosts.y0, &in->pitch);
-    }
+    box ghosts = halo_ghosts(shape, radius, k);
+    leave_constant_out(decomp_dx[k], side_x, &ghosts.x0, &ghosts.x1);
+    leave_constant_out(decomp_dy[k], side_y, &ghosts.y0, &ghosts.y1);
+    if (box_empty(ghosts)) return;
+    inkernel_inbox *in = &step->inbox[step->inboxes++];
+    *in = (inkernel_inbox){ .ghosts = ghosts, .to = field_at(shape, cur->field, ghosts.x0, ghosts.y0) };
+    in->from = flag_word_at(shape, radius, cur->inbox, ghosts.x0, ghosts.y0, &in->pitch);
 }
 
 /* The image of own cells in the own field, or, inbox not NULL, in that of a neighbour of shape `target`. */
@@ -138,9 +125,14 @@ bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shap
         if (dx != 0 && dy != 0 && !corners) continue;
         const boundary_side side_x = side_along(dx, sides->x_low, sides->x_high);
         const boundary_side side_y = side_along(dy, sides->y_low, sides->y_high);
-        const int to = direction_from(sides, dx, dy); /* the same, as grids are tensor products */
+        /* The rank that owns the ghosts, or the cells that they are images of: the diagonal one where
+         * neighbours lie beyond both sides, else the one beyond the side that has one; -1: this rank. Grids
+         * are tensor products: images of own cells go to the same one. */
+        const int to = decomp_direction(side_x.kind == BOUNDARY_NONE ? dx : 0,
+                                        side_y.kind == BOUNDARY_NONE ? dy : 0);
         /* beyond the domain for that neighbour, too, or left out */
         if (to >= 0 && dec->neighbour[to] < 0) continue;
+        if (to >= 0) add_inbox(step, shape, radius, k, side_x, side_y, cur);
         const field_shape target = to < 0 ? *shape : shape_of(dec, shape, dec->neighbour[to]);
         const axis_image x = image_along(shape->nx, target.nx, radius, dx, side_x);
         const axis_image y = image_along(shape->ny, target.ny, radius, dy, side_y);
@@ -150,6 +142,5 @@ bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shap
         step->image[step->images++] =
             image_at(&target, next->field, to < 0 ? NULL : next->theirs[to], radius, cells, &x, &y);
     }
-    add_inboxes(step, dec, shape, sides, radius, corners, cur);
     return true;
 }

@@ -19,9 +19,10 @@
 
 /* ---- which cells go from whom to whom ---- */
 
-/* A part has at least that many of the target's rows where the box has them: the sender reads its source in
- * runs of as many cells as the part has rows, and the receiver writes in runs of its width. */
-enum { ROWS_MEANT = 64 };
+/* A part is meant to hold 8 MiB, or a 64th of its box where that is more, and never over one MPI call's
+ * share. It has at least 64 of the target's rows where the box has them: the sender reads its source in runs
+ * of as many cells as the part has rows, and the receiver writes in runs of its width. */
+enum { PART_BYTES_MEANT = 8 << 20, PARTS_MEANT = 64, ROWS_MEANT = 64 };
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -32,8 +33,8 @@ redist_plan_cut redist_plan_cut_of(box whole, dtype t)
     if (box_empty(whole)) return c;
     const int64_t cell_bytes = (int64_t)dtype_bytes(t), bytes = box_cells(whole) * cell_bytes;
     const int64_t width = box_width(whole), height = box_height(whole);
-    int64_t part_bytes = divide_up(bytes, REDIST_PLAN_PARTS_MEANT);
-    if (part_bytes < REDIST_PLAN_PART_BYTES) part_bytes = REDIST_PLAN_PART_BYTES;
+    int64_t part_bytes = divide_up(bytes, PARTS_MEANT);
+    if (part_bytes < PART_BYTES_MEANT) part_bytes = PART_BYTES_MEANT;
     if (part_bytes > MESSAGE_PIECE_BYTES_MAX) part_bytes = MESSAGE_PIECE_BYTES_MAX;
     const int64_t part_cells = part_bytes / cell_bytes,
                   rows_least = height < ROWS_MEANT ? height : ROWS_MEANT;
@@ -140,7 +141,7 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     r->own = redist_plan_box(from, from->rank, to, to->rank);
     MPI_CHECK(ranks_dup(comm, &r->comm));
     if (t == TRANSPORT_PEER && to->ranks_x * to->ranks_y > 1) {
-        r->peer = redist_peer_create(&r->of, REDIST_PEER_RINGS_BYTES, r->comm, &r->refusal);
+        r->peer = redist_peer_create(&r->of, r->comm, &r->refusal);
         if (r->peer) return r;
     }
     if (t == TRANSPORT_PEER) t = TRANSPORT_STAGED;

@@ -38,11 +38,6 @@ const char *redist_refusal(const redist *r); /* "", or why TRANSPORT_PEER is not
  * enough for one MPI call, and several, so that packing one overlaps sending another. Sender and receiver
  * make the same cut from the same box. */
 
-/* A part is meant to hold 8 MiB, or a 64th of its box where that is more, and never over one MPI call's
- * share. */
-#define REDIST_PLAN_PART_BYTES ((int64_t)8 << 20)
-enum { REDIST_PLAN_PARTS_MEANT = 64 };
-
 /* The cells that rank `from` of the source's decomposition sends to rank `to` of the target's; may be empty.
  */
 static inline box redist_plan_box(const decomp *source, int from, const decomp *target, int to)
@@ -87,14 +82,14 @@ static inline void *redist_target_at(const redist_ends *e, void *target, box cel
 
 typedef struct redist_peer redist_peer;
 
-/* Bytes of a rank's rings, fewer where all parts are smaller: as much as links have under way. 16384 x 16384
- * f64 and f32, A += 1, on four H200s: 1143 and 666 us with 32 MiB, 1153 and 597 with 48, 1173 and 616
- * with 96. */
-#define REDIST_PEER_RINGS_BYTES ((int64_t)48 << 20)
+/* Bytes of a rank's rings, fewer where all parts are smaller: as much as links have under way. 16384 x
+ * 16384 f64 and f32, A += 1, on four H200s: 1143 and 666 us with 32 MiB, 1153 and 597 with 48, 1173 and 616
+ * with 96. The same on all ranks; tests change it before a redist is created. */
+extern int64_t redist_peer_rings_bytes;
 
-/* rings_bytes: of a rank; comm is used, not owned. NULL on all ranks, with the same sentence part in why,
- * where some pair of ranks cannot reach each other or they are too many. */
-redist_peer *redist_peer_create(const redist_ends *ends, int64_t rings_bytes, MPI_Comm comm, sentence *why);
+/* comm is used, not owned. NULL on all ranks, with the same sentence part in why, where some pair of ranks
+ * cannot reach each other or they are too many. */
+redist_peer *redist_peer_create(const redist_ends *ends, MPI_Comm comm, sentence *why);
 /* Waits for the device. Collective. */
 void redist_peer_destroy(redist_peer **r);
 

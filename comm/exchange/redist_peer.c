@@ -14,6 +14,8 @@
 #include "transports/peer.h"
 #include "transpose/transpose_peer.h"
 
+int64_t redist_peer_rings_bytes = (int64_t)48 << 20;
+
 struct redist_peer {
     redist_ends of;
     peer *reach;         /* all ranks, in order */
@@ -33,10 +35,10 @@ static transpose_part part_of(const redist_peer *r, int source, int target)
 
 /* The same on all ranks. Half a ring is what the lag allows for chunks to arrive, the other half for slots to
  * come free: with three quarters and one a transpose of f32 took 726 us of 597. */
-static transpose_layout layout_of(const redist_peer *r, int ranks, int64_t rings_bytes)
+static transpose_layout layout_of(const redist_peer *r, int ranks)
 {
     const int cell_bytes = (int)dtype_bytes(r->of.to_shape.type);
-    int64_t slots = rings_bytes / (ranks - 1) / TRANSPOSE_CHUNK_BYTES, most = 1;
+    int64_t slots = redist_peer_rings_bytes / (ranks - 1) / TRANSPOSE_CHUNK_BYTES, most = 1;
     if (slots < 2) slots = 2;
     for (int i = 0; i < ranks * ranks; i++) {
         const transpose_part p = part_of(r, i / ranks, i % ranks);
@@ -49,11 +51,11 @@ static transpose_layout layout_of(const redist_peer *r, int ranks, int64_t rings
     };
 }
 
-static void make_shared_block(redist_peer *r)
+/* theirs: the blocks of all ranks. */
+static void make_pairs(redist_peer *r, void *const *theirs)
 {
     transpose_call *c = &r->call;
-    void *theirs[TRANSPOSE_RANKS_MAX];
-    c->shared_block = peer_shared_block(r->reach, (size_t)transpose_layout_bytes(&c->layout), theirs);
+    c->shared_block = peer_own(r->reach);
     for (int step = 1; step < c->layout.ranks; step++) {
         const int other = (c->layout.me + step) % c->layout.ranks;
         c->pair[c->pairs++] = (transpose_pair){ .other = other,
@@ -63,24 +65,26 @@ static void make_shared_block(redist_peer *r)
     }
 }
 
-redist_peer *redist_peer_create(const redist_ends *ends, int64_t rings_bytes, MPI_Comm comm, sentence *why)
+redist_peer *redist_peer_create(const redist_ends *ends, MPI_Comm comm, sentence *why)
 {
     int all_ranks[TRANSPOSE_RANKS_MAX];
+    void *theirs[TRANSPOSE_RANKS_MAX];
     const int ranks = ends->to.ranks_x * ends->to.ranks_y, me = ends->to.rank;
     if (ranks > TRANSPOSE_RANKS_MAX) {
         sentence_set(why, "a transpose over peer memory takes at most %d ranks", TRANSPOSE_RANKS_MAX);
         return NULL;
     }
     for (int i = 0; i < ranks; i++) all_ranks[i] = i;
-    peer *reach = peer_create(ends->d, all_ranks, ranks, comm, why);
-    if (!reach) return NULL;
     redist_peer *r = CHECK_CALLOC(1, sizeof *r);
-    *r = (redist_peer){ .of = *ends, .reach = reach };
-    r->call = (transpose_call){ .layout = layout_of(r, ranks, rings_bytes),
+    r->of = *ends;
+    r->call = (transpose_call){ .layout = layout_of(r, ranks),
                                 .own = part_of(r, me, me),
                                 .from_pitch = ends->from_shape.pitch,
                                 .to_pitch = ends->to_shape.pitch };
-    make_shared_block(r);
+    const size_t block_bytes = (size_t)transpose_layout_bytes(&r->call.layout);
+    r->reach = peer_create(ends->d, all_ranks, ranks, block_bytes, theirs, comm, why);
+    if (r->reach) make_pairs(r, theirs);
+    else redist_peer_destroy(&r);
     return r;
 }
 

@@ -2,12 +2,12 @@
  * a transport that has two are used again, and compares every ghost with its cell. */
 #include "exchange/halo.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "ranks/check.h"
 #include "ranks/timer.h"
 #include "ranks/trial.h"
+#include "transports/message.h"
 
 enum { PROBE_LEVELS = 3, EXCHANGES_MAX = 100 };
 /* Exchanges follow each other: what disturbs a machine lasts longer than one of some microseconds. */
@@ -57,31 +57,28 @@ static long count_wrong(const transport_trial *of, const transport_choice *choic
     return wrong;
 }
 
-/* The wrong ghosts of this rank. Ends the halo. */
+/* The wrong ghosts of this rank. Ends the halo, before its fields. */
 static long exchange_known(const transport_trial *of, const transport_choice *choice, halo *h,
                            const decomp *dec, const field_shape *f)
 {
     device *d = of->d;
-    void *field[PROBE_LEVELS], *mirror;
+    const int64_t level_bytes = message_align((int64_t)f->bytes), bytes = PROBE_LEVELS * level_bytes;
+    char *fields, *mirror;
     device_stream *s;
     long wrong = 0;
     DEVICE_CALL(d, stream_create, true, &s);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, f->bytes, &mirror);
-    for (int level = 0; level < PROBE_LEVELS; level++) {
-        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, halo_field_bytes(d->kind, f), &field[level]);
-        fill_known(dec, f, level, mirror);
-        DEVICE_CALL(d, copy, field[level], mirror, f->bytes, s);
-        DEVICE_CALL(d, stream_sync, s);
-    }
-    for (int level = 0; level < PROBE_LEVELS; level++) halo_exchange(h, field[level], s);
-    for (int level = 0; level < PROBE_LEVELS; level++) {
-        DEVICE_CALL(d, copy, mirror, field[level], f->bytes, s);
-        DEVICE_CALL(d, stream_sync, s);
-        wrong += count_wrong(of, choice, dec, f, level, mirror);
-    }
-    halo_destroy(&h); /* before its fields */
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)bytes, (void **)&mirror);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, (size_t)message_block_bytes(bytes), (void **)&fields);
     for (int level = 0; level < PROBE_LEVELS; level++)
-        DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[level]);
+        fill_known(dec, f, level, mirror + level * level_bytes);
+    DEVICE_CALL(d, copy, fields, mirror, (size_t)bytes, s);
+    for (int level = 0; level < PROBE_LEVELS; level++) halo_exchange(h, fields + level * level_bytes, s);
+    DEVICE_CALL(d, copy, mirror, fields, (size_t)bytes, s);
+    DEVICE_CALL(d, stream_sync, s);
+    for (int level = 0; level < PROBE_LEVELS; level++)
+        wrong += count_wrong(of, choice, dec, f, level, mirror + level * level_bytes);
+    halo_destroy(&h);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, fields);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
     DEVICE_CALL(d, stream_destroy, &s);
     return wrong;

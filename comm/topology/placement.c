@@ -56,41 +56,32 @@ static int shared_folders(const char *a, const char *b)
     return shared + ((a[i] == '\0' || a[i] == '/') && (b[i] == '\0' || b[i] == '/'));
 }
 
-/* Adds those of a class; a function of a card that is in two classes is one NIC, under the first name. */
-static int add_class(nic *all, int count, const char *class, const char *sysfs, const placement *p, int node)
+void placement_nics(const placement *p, const char *sysfs, char *out, size_t bytes)
 {
+    nic all[NICS_MAX];
     char pattern[PATH_MAX], text[16];
-    glob_t found;
-    snprintf(pattern, sizeof pattern, "%s/class/%s/*/device", sysfs, class);
-    if (glob(pattern, 0, NULL, &found) != 0) return count;
+    glob_t found = { 0 };
+    const int node = p->path[0] ? p->near_node : atoi(p->nodes);
+    int count = 0, best = 0;
+    size_t used = 0;
+    out[0] = '\0';
+    snprintf(pattern, sizeof pattern, "%s/class/{infiniband,net}/*/device", sysfs);
+    (void)glob(pattern, GLOB_BRACE, NULL, &found);
     for (size_t i = 0; i < found.gl_pathc && count < NICS_MAX; i++) {
         nic *const n = &all[count];
         char *const at = dirname(found.gl_pathv[i]);
         int twin = 0;
         if (!sysfs_resolve(n->path, at, "device")) continue;
         while (strcmp(all[twin].path, n->path) != 0) twin++;
-        if (twin < count) continue;
+        if (twin < count) continue; /* a function in both classes is one NIC, under the first name */
         snprintf(n->name, sizeof n->name, "%.31s", strrchr(at, '/') + 1);
         n->closeness = 2 * shared_folders(n->path, p->path);
         if (sysfs_read(text, sizeof text, "%s/numa_node", n->path))
             n->closeness += node >= 0 && atoi(text) == node;
+        if (n->closeness > best) best = n->closeness;
         count++;
     }
     globfree(&found);
-    return count;
-}
-
-void placement_nics(const placement *p, const char *sysfs, char *out, size_t bytes)
-{
-    nic all[NICS_MAX];
-    const int node = p->path[0] ? p->near_node : atoi(p->nodes);
-    const int few = add_class(all, 0, "infiniband", sysfs, p, node);
-    const int count = add_class(all, few, "net", sysfs, p, node);
-    int best = 0;
-    size_t used = 0;
-    out[0] = '\0';
-    for (int i = 0; i < count; i++)
-        if (all[i].closeness > best) best = all[i].closeness;
     for (int i = 0; i < count; i++)
         if (all[i].closeness == best && used + strlen(all[i].name) + 2 <= bytes)
             used += (size_t)snprintf(out + used, bytes - used, "%s%s", used ? "," : "", all[i].name);

@@ -88,13 +88,10 @@ bool topology_probe_aware(const topology *t, device *d, const char *exe, sentenc
 int topology_probe_child(void);
 
 /* Runs a program outside the MPI job: it finds no trace of the job in its environment and so is an MPI
- * program of its own (a singleton). Silent; when it ends, so does all that it started. Its TMPDIR is a folder
- * of its own, which goes with it and with all that a crash left there. Returns whether it ended with status
- * 0; how it ended is a part of a sentence: "ended with status 1". */
+ * program of its own (a singleton). Silent. Its TMPDIR is a folder of its own, which goes with it and with
+ * all that a crash left there. Returns whether it ended with status 0; how it ended is a part of a sentence:
+ * "ended with status 1". */
 bool topology_spawn(const char *exe, const char *argument, sentence *how);
-/* Would a variable NAME=VALUE tell an MPI library that the process belongs to a job? What the user set for
- * the library (OMPI_MCA_btl, UCX_TLS) does not, and must reach the child: it decides what is probed. */
-bool topology_is_job_variable(const char *variable);
 
 /* ---- who drives what on a host, and what is wrong with that (placement.c) ---- */
 

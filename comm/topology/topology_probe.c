@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,6 @@
 #include "ranks/check.h"
 #include "ranks/timer.h"
 #include "topology/topology.h"
-#include "transports/message.h"
 
 enum { LIMIT_S = 15 };
 
@@ -31,7 +29,9 @@ static bool starts_with_any(const char *s, const char *const *prefixes)
     return *prefixes != NULL;
 }
 
-bool topology_is_job_variable(const char *variable)
+/* Does it tell an MPI library that the process belongs to a job? What the user set for the library
+ * (OMPI_MCA_btl, UCX_TLS) does not, and must reach the child: it decides what is probed. */
+static bool is_job_variable(const char *variable)
 {
     /* mpirun passes the identity of the job and of the rank in these MCA variables. */
     static const char *const ompi_identity[] = { "OMPI_MCA_orte",          "OMPI_MCA_ess",
@@ -61,57 +61,38 @@ static char **environment_of_child(char *tmpdir)
     while (environ[count]) count++;
     char **clean = CHECK_ALLOC(malloc((count + 2) * sizeof *clean));
     for (size_t i = 0; i < count; i++)
-        if (!starts_with_any(environ[i], replaced) && !topology_is_job_variable(environ[i]))
+        if (!starts_with_any(environ[i], replaced) && !is_job_variable(environ[i]))
             clean[kept++] = environ[i];
     clean[kept++] = tmpdir;
     clean[kept] = NULL;
     return clean;
 }
 
-/* A process group of its own, so that whatever it starts can be ended with it; no input, no output. What
- * prepares files and attributes fails only where memory is short, and then posix_spawn does too. */
-static int spawn_silent(const char *exe, const char *argument, char **environment, pid_t *child)
-{
-    char *const arguments[] = { (char *)(uintptr_t)exe, (char *)(uintptr_t)argument, NULL };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    (void)sigemptyset(&none);
-    (void)posix_spawn_file_actions_init(&files);
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-    (void)posix_spawn_file_actions_adddup2(&files, STDIN_FILENO, STDOUT_FILENO);
-    (void)posix_spawn_file_actions_adddup2(&files, STDIN_FILENO, STDERR_FILENO);
-    (void)posix_spawnattr_setpgroup(&attributes, 0);
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    const int code = posix_spawn(child, exe, &files, &attributes, arguments, environment);
-    (void)posix_spawnattr_destroy(&attributes);
-    (void)posix_spawn_file_actions_destroy(&files);
-    return code;
-}
-
 bool topology_spawn(const char *exe, const char *argument, sentence *how)
 {
+    char *const arguments[] = { (char *)(uintptr_t)exe, (char *)(uintptr_t)argument, NULL };
     char tmpdir[4096];
     const char *in = getenv("TMPDIR");
-    const int begin = snprintf(tmpdir, sizeof tmpdir, "TMPDIR=");
+    posix_spawn_file_actions_t silent; /* which fail only where memory is short, as posix_spawn does then */
     pid_t child = 0;
     int status = 0;
+    const int begin = snprintf(tmpdir, sizeof tmpdir, "TMPDIR=");
     (void)snprintf(tmpdir + begin, sizeof tmpdir - (size_t)begin, "%s/weft.XXXXXX",
                    in && in[0] ? in : "/tmp");
     const bool made = mkdtemp(tmpdir + begin) != NULL;
     char **environment = environment_of_child(tmpdir);
-    const int code = made ? spawn_silent(exe, argument, environment, &child) : errno;
-    if (code == 0) {
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-        (void)kill(-child, SIGKILL); /* what it left behind */
-    }
+    (void)posix_spawn_file_actions_init(&silent);
+    (void)posix_spawn_file_actions_addopen(&silent, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+    (void)posix_spawn_file_actions_adddup2(&silent, STDIN_FILENO, STDOUT_FILENO);
+    (void)posix_spawn_file_actions_adddup2(&silent, STDIN_FILENO, STDERR_FILENO);
+    const int code = made ? posix_spawn(&child, exe, &silent, NULL, arguments, environment) : errno;
+    while (code == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     if (code != 0) sentence_set(how, "could not be started: %s", strerror(code));
     else if (WIFSIGNALED(status))
         sentence_set(how, "ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else sentence_set(how, "ended with status %d", WEXITSTATUS(status));
     if (made) (void)nftw(tmpdir + begin, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    (void)posix_spawn_file_actions_destroy(&silent);
     free(environment);
     return code == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -143,44 +124,43 @@ static const char *messages(MPI_Comm comm, int to, int from, const char *out, ch
 }
 
 /* Sends a pattern of this rank's own to `to` and receives as much from `from`, both from and into device
- * memory. MPI may still use the buffers of an exchange that failed: they stay. */
-static const char *exchange(device *d, MPI_Comm comm, int to, int from, size_t bytes)
+ * memory; host: as many bytes. */
+static const char *exchange(device *d, device_stream *s, MPI_Comm comm, int to, int from, char *memory,
+                            unsigned char *host, size_t bytes)
 {
     const int rank = ranks_mine(comm);
-    device_stream *s = NULL;
-    void *memory = NULL;
-    unsigned char *host = CHECK_ALLOC(malloc(bytes));
+    char *const in = memory + bytes;
     for (size_t i = 0; i < bytes; i++) host[i] = pattern(rank, i);
-    const bool ready = d->stream_create(d, false, &s) == 0 &&
-                       d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)message_block_bytes(2 * (int64_t)bytes),
-                                &memory) == 0 &&
-                       d->copy(d, memory, host, bytes, s) == 0 &&
-                       d->fill_bytes(d, (char *)memory + bytes, 0, bytes, s) == 0 &&
-                       d->stream_sync(d, s) == 0;
-    char *const out = memory, *const in = ready ? out + bytes : NULL;
-    /* all ranks have their buffers, or none sends */
-    const char *const wrong = agree_all(ready, comm) ? messages(comm, to, from, out, in, (int)bytes)
-                                                     : "no device memory or stream for the probe";
-    bool same = !wrong && d->copy(d, host, in, bytes, s) == 0 && d->stream_sync(d, s) == 0;
+    if (d->copy(d, memory, host, bytes, s) != 0 || d->fill_bytes(d, in, 0, bytes, s) != 0 ||
+        d->stream_sync(d, s) != 0)
+        return "copying to device memory failed";
+    const char *const wrong = messages(comm, to, from, memory, in, (int)bytes);
+    if (wrong) return wrong;
+    bool same = d->copy(d, host, in, bytes, s) == 0 && d->stream_sync(d, s) == 0;
     for (size_t i = 0; i < bytes && same; i++) same = host[i] == pattern(from, i);
-    if (!wrong) {
-        (void)d->free(d, DEVICE_MEMORY_DEVICE, memory);
-        (void)d->stream_destroy(d, &s);
-    }
-    free(host);
-    return wrong ? wrong : same ? NULL : "data arrived damaged";
+    return same ? NULL : "data arrived damaged";
 }
 
-/* Exchanges of several sizes; NULL, or what went wrong first. */
+/* Exchanges of several sizes, until one goes wrong on any rank; NULL, or what went wrong here. Then MPI may
+ * still use the device memory: it stays. */
 static const char *exchanges(device *d, MPI_Comm comm, int to, int from)
 {
     static const size_t sizes_bytes[] = { 64, 64 << 10, 8 << 20 };
-    const char *wrong = NULL;
-    for (size_t i = 0; i < sizeof sizes_bytes / sizeof *sizes_bytes; i++) {
-        const char *const now = exchange(d, comm, to, from, sizes_bytes[i]);
-        if (!wrong) wrong = now;
-    }
-    return wrong;
+    enum { SIZES = sizeof sizes_bytes / sizeof *sizes_bytes };
+    const size_t most_bytes = sizes_bytes[SIZES - 1]; /* a block of its own (message_block_bytes) */
+    device_stream *s = NULL;
+    void *memory = NULL;
+    const bool ready = d->stream_create(d, false, &s) == 0 &&
+                       d->alloc(d, DEVICE_MEMORY_DEVICE, 2 * most_bytes, &memory) == 0;
+    const char *wrong = ready ? NULL : "no device memory or stream for the probe";
+    unsigned char *host = CHECK_CALLOC(most_bytes, 1);
+    for (int i = 0; i < SIZES && agree_all(!wrong, comm); i++)
+        wrong = exchange(d, s, comm, to, from, memory, host, sizes_bytes[i]);
+    free(host);
+    if (wrong) return wrong;
+    (void)d->free(d, DEVICE_MEMORY_DEVICE, memory);
+    (void)d->stream_destroy(d, &s);
+    return NULL;
 }
 
 int topology_probe_child(void)

@@ -7,10 +7,10 @@ const char *transport_kind_name(transport_kind k) { return transport_kind_words[
 const transport_traits *transport_traits_of(transport_kind t)
 {
     static const transport_traits row[TRANSPORT_KINDS] = {
-        [TRANSPORT_STAGED] = { transport_message_create, .needs_host = true, .turn = 3 },
-        [TRANSPORT_AWARE] = { transport_message_create, .needs_host = true, .turn = 2 },
-        [TRANSPORT_MAPPED] = { transport_message_create, .needs_host = true, .turn = 4 },
-        [TRANSPORT_PEER] = { transport_peer_create, .one_host = true, .turn = 1 },
+        [TRANSPORT_STAGED] = { transport_message_create, .needs_host = true },
+        [TRANSPORT_AWARE] = { transport_message_create, .needs_host = true },
+        [TRANSPORT_MAPPED] = { transport_message_create, .needs_host = true },
+        [TRANSPORT_PEER] = { transport_peer_create, .one_host = true },
         [TRANSPORT_NCCL] = { transport_nccl_create,
                              .left_out = "its set-up alone exceeds the time for trials; run.transport = nccl "
                                          "asks for it" },
@@ -18,12 +18,8 @@ const transport_traits *transport_traits_of(transport_kind t)
     return &row[t];
 }
 
-transport_kind transport_kind_in_turn(int turn)
-{
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
-        if (transport_traits_of(t)->turn == turn) return t;
-    return TRANSPORT_AUTO;
-}
+const transport_kind transport_turns[] = { TRANSPORT_PEER, TRANSPORT_AWARE, TRANSPORT_STAGED,
+                                           TRANSPORT_MAPPED, TRANSPORT_AUTO };
 
 transport_choice transport_choice_of_all(transport_kind k)
 {

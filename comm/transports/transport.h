@@ -89,8 +89,8 @@ struct transport {
     void (*end)(transport *t);      /* NULL: begin has enqueued it all */
     void (*destroy)(transport **t);
     transport_links on;
-    /* Which ghost box each received message fills, in the order of the links. A fault hook may change it
-     * before begin. */
+    /* Which ghost box each received message fills, in the order of the links. A fault hook changes
+     * it. */
     pack_piece unpack[PACK_PIECES_MAX];
 };
 
@@ -103,13 +103,11 @@ typedef struct transport_traits {
     transport_create *create;
     bool needs_host;      /* MPI sends what it packed; else all is enqueued, and steps can be captured */
     bool one_host;        /* it stores into memory of the neighbour, which a GPU of the same host holds */
-    int turn;             /* of the transports that auto tries the first has 1; 0: auto does not try it, since
-                           * ... */
-    const char *left_out; /* ... a sentence part; NULL where it does */
+    const char *left_out; /* why auto does not try it, a sentence part; NULL: it does */
 } transport_traits;
 const transport_traits *transport_traits_of(transport_kind t);
-/* The transport that auto tries in that turn, 1 first; TRANSPORT_AUTO after the last. */
-transport_kind transport_kind_in_turn(int turn);
+/* Those that auto tries, in that order; TRANSPORT_AUTO after the last. */
+extern const transport_kind transport_turns[];
 
 /* The rows' creates. transport_message_create makes staged, aware and mapped. */
 transport_create transport_message_create, transport_peer_create, transport_nccl_create;

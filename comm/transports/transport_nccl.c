@@ -39,7 +39,7 @@ static struct {
     ncclResult_t (*send)(const void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
     ncclResult_t (*recv)(void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
     const char *(*error_string)(ncclResult_t);
-    const char *(*last_error)(ncclComm_t); /* NULL before NCCL 2.13 */
+    const char *(*last_error)(ncclComm_t);
 } nccl;
 
 static int communicator_key = MPI_KEYVAL_INVALID; /* of the attribute */
@@ -48,7 +48,7 @@ static int communicator_key = MPI_KEYVAL_INVALID; /* of the attribute */
 static const char *error_text(ncclResult_t code)
 {
     static _Thread_local sentence said;
-    const char *const last = nccl.last_error ? nccl.last_error(NULL) : "";
+    const char *const last = nccl.last_error(NULL);
     sentence_set(&said, "%s%s%s", nccl.error_string(code), last[0] ? ": " : "", last);
     said.text[strcspn(said.text, "\n")] = '\0';
     return said.text;
@@ -60,25 +60,26 @@ static const char *error_text(ncclResult_t code)
         if (nccl_code_ != ncclSuccess) check_fail(__FILE__, __LINE__, #call, error_text(nccl_code_)); \
     } while (0)
 
-static bool find(const char *name, void *function)
-{
-    void *p = dlsym(nccl.handle, name);
-    memcpy(function, &p, sizeof p); /* ISO C has no conversion from an object's to a function's pointer */
-    return p != NULL;
-}
-
 /* A failure is remembered by nccl.handle alone: a library that lacks a function is as good as none. */
 static bool open_library(sentence *why)
 {
+    static const struct {
+        const char *name;
+        void *function; /* ISO C has no conversion from an object's to a function's pointer */
+    } wanted[] = {
+        { "ncclGetUniqueId", &nccl.get_unique_id },  { "ncclCommInitRank", &nccl.comm_init_rank },
+        { "ncclCommDestroy", &nccl.comm_destroy },   { "ncclGroupStart", &nccl.group_start },
+        { "ncclGroupEnd", &nccl.group_end },         { "ncclSend", &nccl.send },
+        { "ncclRecv", &nccl.recv },                  { "ncclGetErrorString", &nccl.error_string },
+        { "ncclGetLastError", &nccl.last_error }, /* since NCCL 2.13 */
+    };
     if (nccl.handle) return true;
-    nccl.handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    const bool sound = nccl.handle && find("ncclGetUniqueId", &nccl.get_unique_id) &&
-                       find("ncclCommInitRank", &nccl.comm_init_rank) &&
-                       find("ncclCommDestroy", &nccl.comm_destroy) &&
-                       find("ncclGroupStart", &nccl.group_start) && find("ncclGroupEnd", &nccl.group_end) &&
-                       find("ncclSend", &nccl.send) && find("ncclRecv", &nccl.recv) &&
-                       find("ncclGetErrorString", &nccl.error_string);
-    if (sound) (void)find("ncclGetLastError", &nccl.last_error);
+    bool sound = (nccl.handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL)) != NULL;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && sound; i++) {
+        void *const found = dlsym(nccl.handle, wanted[i].name);
+        memcpy(wanted[i].function, &found, sizeof found);
+        sound = found != NULL;
+    }
     if (sound) return true;
     sentence_set(why, "the library cannot be opened: %s", dlerror());
     if (nccl.handle) dlclose(nccl.handle);

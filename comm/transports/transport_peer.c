@@ -24,11 +24,6 @@
 #include "transports/peer.h"
 #include "transports/transport.h"
 
-/* Byte offsets of a link's flag and buffers in the receiver's inbox. */
-typedef struct inbox_slot {
-    int64_t flag, buffer[2];
-} inbox_slot;
-
 typedef struct transport_peer {
     transport base;
     peer *reach;
@@ -51,68 +46,62 @@ static void peer_destroy_transport(transport **t)
     *t = NULL;
 }
 
-/* Tells the neighbour of each link where its messages go here, and learns where the own ones go there. */
-static void swap_slots(const transport_links *on, const inbox_slot *mine, inbox_slot *theirs)
+/* Tells the neighbour of each link where its slot is in the own inbox, and learns the own one's there. */
+static void swap_slots(const transport_links *on, const int64_t *mine, int64_t *theirs)
 {
     MPI_Request request[2 * DECOMP_NEIGHBOURS];
-    const int bytes = (int)sizeof *mine;
     for (int i = 0; i < on->count; i++) {
         const transport_link *l = &on->link[i];
         const int back = DECOMP_NEIGHBOURS - 1 - l->direction; /* as the neighbour calls the link */
-        MPI_CHECK(MPI_Irecv(&theirs[i], bytes, MPI_BYTE, l->rank, back, on->comm, &request[2 * i]));
+        MPI_CHECK(MPI_Irecv(&theirs[i], 1, MPI_INT64_T, l->rank, back, on->comm, &request[2 * i]));
         MPI_CHECK(
-            MPI_Isend(&mine[i], bytes, MPI_BYTE, l->rank, l->direction, on->comm, &request[2 * i + 1]));
+            MPI_Isend(&mine[i], 1, MPI_INT64_T, l->rank, l->direction, on->comm, &request[2 * i + 1]));
     }
     MPI_CHECK(MPI_Waitall(2 * on->count, request, MPI_STATUSES_IGNORE));
 }
 
-/* Bytes of the inbox. */
-static size_t lay_out_inbox(const transport_links *on, inbox_slot *slots)
+/* A slot: the flag, the count, and two buffers, which are as long at both ends of the link. */
+enum { COUNT_AT = DEVICE_LINK_FLAG_BYTES, BUFFERS_AT = COUNT_AT + FIELD_ALIGN_BYTES };
+
+static int64_t buffer_bytes(const transport_links *on, int link)
 {
-    const int64_t count_bytes = FIELD_ALIGN_BYTES;
-    int64_t bytes = 0;
-    for (int i = 0; i < on->count; i++) {
-        const int64_t buffer_bytes = message_align(transport_cells_bytes(&on->shape, on->link[i].receive));
-        slots[i].flag = bytes;
-        slots[i].buffer[0] = bytes + DEVICE_LINK_FLAG_BYTES + count_bytes;
-        slots[i].buffer[1] = slots[i].buffer[0] + buffer_bytes;
-        bytes = slots[i].buffer[1] + buffer_bytes;
-    }
-    return (size_t)bytes;
+    return message_align(transport_cells_bytes(&on->shape, on->link[link].receive));
 }
 
-/* here, there: the own inbox, the one of the neighbour beyond the link; mine, theirs: the link's offsets in
- * them. */
-static device_link link_between(const transport_link *l, char *here, char *there, const inbox_slot *mine,
-                                const inbox_slot *theirs)
+/* here, there: the own slot, and that of the neighbour beyond the link. */
+static device_link link_between(const transport_links *on, int link, char *here, char *there)
 {
-    device_link link = { .send = l->send, .receive = l->receive };
-    link.flag_here = (uint64_t *)(here + mine->flag);
-    link.done = (uint64_t *)(here + mine->flag + DEVICE_LINK_FLAG_BYTES);
-    link.flag_there = (uint64_t *)(there + theirs->flag);
+    device_link l = { .send = on->link[link].send, .receive = on->link[link].receive };
+    l.flag_here = (uint64_t *)here;
+    l.done = (uint64_t *)(here + COUNT_AT);
+    l.flag_there = (uint64_t *)there;
     for (int i = 0; i < 2; i++) {
-        link.here[i] = here + mine->buffer[i];
-        link.there[i] = there + theirs->buffer[i];
+        l.here[i] = here + BUFFERS_AT + i * buffer_bytes(on, link);
+        l.there[i] = there + BUFFERS_AT + i * buffer_bytes(on, link);
     }
-    return link;
+    return l;
 }
 
 transport *transport_peer_create(const transport_links *on, sentence *why)
 {
-    inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
+    int64_t mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX], bytes = 0;
     void *theirs[PACK_PIECES_MAX];
     int ranks[DECOMP_NEIGHBOURS] = { 0 };
-    for (int i = 0; i < on->count; i++) ranks[i] = on->link[i].rank;
-    peer *const reach = peer_create(on->d, ranks, on->count, on->comm, why);
+    for (int i = 0; i < on->count; i++) {
+        ranks[i] = on->link[i].rank;
+        mine[i] = bytes;
+        bytes += BUFFERS_AT + 2 * buffer_bytes(on, i);
+    }
+    peer *const reach = peer_create(on->d, ranks, on->count, (size_t)bytes, theirs, on->comm, why);
     if (!reach) return NULL;
     transport_peer *p = CHECK_CALLOC(1, sizeof *p);
     p->base = (transport){ .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on };
     p->reach = reach;
-    char *const inbox = peer_shared_block(reach, lay_out_inbox(on, mine), theirs);
     swap_slots(on, mine, slots);
     for (int i = 0; i < on->count; i++) {
         p->base.unpack[i] = (pack_piece){ on->link[i].receive, 0 };
-        p->link[i] = link_between(&on->link[i], inbox, theirs[i], &mine[i], &slots[i]);
+        p->link[i] =
+            link_between(on, i, (char *)peer_own(reach) + mine[i], (char *)theirs[i] + slots[i]);
     }
     return &p->base;
 }

@@ -58,7 +58,7 @@ static void choose_way(bench_link *l, bench_link_kind kind)
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->way = LINK_MPI;
     if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST)
-        l->peer = peer_create(l->d, ranks, l->count, l->comm, &why);
+        l->peer = peer_create(l->d, ranks, l->count, (size_t)l->bytes, (void **)l->theirs, l->comm, &why);
     if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
     else if (l->peer) peer_destroy(&l->peer);
     if (kind == BENCH_LINK_COPIES) l->way = LINK_COPIES;
@@ -74,7 +74,7 @@ static void make_buffers(bench_link *l)
     const int64_t block_bytes = l->way == LINK_MPI_DEVICE ? message_block_bytes(l->bytes) : l->bytes;
     DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->out);
     if (l->way == LINK_COPY) {
-        l->in = peer_shared_block(l->peer, (size_t)block_bytes, (void **)l->theirs);
+        l->in = peer_own(l->peer);
         for (int i = 0; i < l->count; i++)
             for (int k = 0; k < l->count; k++)
                 if (l->message[k].tag_back == l->message[i].tag) l->there[i] = k;

@@ -64,12 +64,12 @@ static void try_these(plan *p, const plan_question *q, const transport_kind over
 /* In the order in which they are worth their time. */
 static void try_others(plan *p, const plan_question *q, transport_kind than)
 {
-    transport_kind over[TRANSPORT_KINDS], t;
+    transport_kind over[TRANSPORT_KINDS];
     int count = 0;
-    for (int turn = 1; (t = transport_kind_in_turn(turn)) != TRANSPORT_AUTO; turn++)
-        if (t != than) over[count++] = t;
+    for (const transport_kind *t = transport_turns; *t != TRANSPORT_AUTO; t++)
+        if (*t != than) over[count++] = *t;
     try_these(p, q, over, count);
-    for (t = 0; t < TRANSPORT_KINDS; t++) {
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         const char *why = transport_traits_of(t)->left_out;
         for (link_kind kind = 0; kind < LINK_KINDS && t != than && why; kind++)
             sentence_set(&p->exchange.why[t][kind], "%s", why);

@@ -19,7 +19,7 @@ struct inkernel_pass {
     peer *peers; /* NULL: no neighbours */
     void *field[2];
     void *inbox[2]; /* of each one's ghosts (inkernel_plan.h); NULL: no neighbours */
-    size_t inbox_bytes;
+    size_t inbox_bytes; /* of the rank that needs most, as the second one lies behind the first */
     inkernel_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
     int epoch;             /* of the present level; its parity says which field the next step writes */
     uint64_t *change;      /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its
@@ -56,26 +56,35 @@ static void free_changes(inkernel_pass *p)
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, p->change);
 }
 
-/* The neighbours lie in these directions. */
-static void make_inboxes(inkernel_pass *p, int radius, inkernel_level level[2], const int *direction,
-                         int count)
+/* False, with the reason, where neighbours cannot be reached. */
+static bool make_inboxes(inkernel_pass *p, const decomp *dec, int radius, bool corners,
+                         inkernel_level level[2], sentence *why)
 {
-    p->inbox_bytes = inkernel_plan_inbox_bytes(&p->shape, radius);
-    for (int i = 0; i < 2; i++) {
-        void *theirs[DECOMP_NEIGHBOURS];
-        level[i].inbox = p->inbox[i] = peer_shared_block(p->peers, p->inbox_bytes, theirs);
-        for (int k = 0; k < count; k++) level[i].theirs[direction[k]] = theirs[k];
+    int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0;
+    void *theirs[DECOMP_NEIGHBOURS];
+    int64_t bytes = (int64_t)inkernel_plan_inbox_bytes(&p->shape, radius);
+    MPI_CHECK(ranks_allreduce(&bytes, 1, MPI_INT64_T, MPI_MAX, p->comm));
+    p->inbox_bytes = ((size_t)bytes + 255) & ~(size_t)255; /* as cudaMalloc aligns what it gives */
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        if (dec->neighbour[k] >= 0 && (corners || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
+            direction[count] = k;
+            rank[count++] = dec->neighbour[k];
+        }
+    p->peers = peer_create(p->d, rank, count, 2 * p->inbox_bytes, theirs, p->comm, why);
+    for (int i = 0; i < 2 && p->peers; i++) {
+        level[i].inbox = p->inbox[i] = (char *)peer_own(p->peers) + (size_t)i * p->inbox_bytes;
+        for (int k = 0; k < count; k++)
+            level[i].theirs[direction[k]] = (char *)theirs[k] + (size_t)i * p->inbox_bytes;
     }
+    return p->peers != NULL;
 }
 
-static bool make_plans(inkernel_pass *p, const step_setup *of, const boundary *sides, const int *direction,
-                       int count)
+static bool make_plans(inkernel_pass *p, const step_setup *of, const boundary *sides,
+                       const inkernel_level level[2])
 {
     decomp uncut = *of->dec;
-    inkernel_level level[2] = { { .field = p->field[0] }, { .field = p->field[1] } };
     bool ok = true;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) uncut.neighbour[k] = -1;
-    if (p->peers) make_inboxes(p, of->radius, level, direction, count);
     for (int i = 0; i < 2; i++) {
         const inkernel_level *next = &level[i], *cur = &level[1 - i];
         ok = inkernel_plan_make(&p->linked[i], of->dec, &p->shape, sides, of->radius, of->corners, cur,
@@ -92,26 +101,18 @@ inkernel_pass *inkernel_pass_create(const step_setup *of, const boundary *sides,
 {
     device *d = of->dev;
     const field_shape *f = of->shape;
-    const decomp *dec = of->dec;
-    int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0;
+    inkernel_level level[2] = { { .field = fields[0] }, { .field = fields[1] } };
     const bool fits = f->depth_y > 0 && f->nx >= of->radius && f->ny >= of->radius;
     if (!agree_all(fits && d->stencil_inkernel_can(d, false), of->comm)) {
         sentence_set(why, "in-kernel exchange exists for 2D stencils on GPUs only");
         return NULL;
     }
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (dec->neighbour[k] >= 0 && (of->corners || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
-            direction[count] = k;
-            rank[count++] = dec->neighbour[k];
-        }
     inkernel_pass *p = CHECK_ALLOC(calloc(1, sizeof *p));
     *p = (inkernel_pass){ .d = d, .shape = *f, .field = { fields[0], fields[1] } };
     MPI_CHECK(ranks_dup(of->comm, &p->comm));
-    const bool alone = ranks_count(of->comm) == 1;
-    if (!alone) p->peers = peer_create(d, rank, count, of->comm, why);
-    bool ok = alone || p->peers;
+    bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, of->dec, of->radius, of->corners, level, why);
     if (ok && d->stencil_inkernel_can(d, true)) make_changes(p);
-    if (ok && !agree_all(make_plans(p, of, sides, direction, count), of->comm))
+    if (ok && !agree_all(make_plans(p, of, sides, level), of->comm))
         ok = sentence_refuse(why, "an axis has fewer cells than the stencil's radius");
     if (!ok) inkernel_pass_destroy(&p);
     return p;
@@ -135,7 +136,7 @@ void inkernel_pass_start(inkernel_pass *p, const void *next, device_stream *s)
     DEVICE_CALL(d, stream_sync, s); /* the ghosts are there: steps go to another stream */
     if (!p->peers) return;
     MPI_CHECK(ranks_barrier(p->comm)); /* no rank's kernels run: none stores words */
-    for (int i = 0; i < 2; i++) DEVICE_CALL(d, fill_bytes, p->inbox[i], 0xff, p->inbox_bytes, s);
+    DEVICE_CALL(d, fill_bytes, p->inbox[0], 0xff, 2 * p->inbox_bytes, s);
     DEVICE_CALL(d, stream_sync, s);
     MPI_CHECK(ranks_barrier(p->comm));
     inkernel_step present = p->linked[1 - writes];

@@ -40,9 +40,9 @@ static bool map_theirs(persistent_links *l, const decomp *dec, size_t bytes, MPI
         if (decomp_dy[k] > 0) below = count;
         if (decomp_dy[k] != 0) rank[count++] = dec->neighbour[k];
     }
-    l->peers = peer_create(l->d, rank, count, comm, why);
+    l->peers = peer_create(l->d, rank, count, bytes, theirs, comm, why);
     if (!l->peers) return false;
-    l->memory.here = peer_shared_block(l->peers, bytes, theirs);
+    l->memory.here = peer_own(l->peers);
     if (above >= 0) l->memory.above = theirs[above];
     if (below >= 0) l->memory.below = theirs[below];
     return true;

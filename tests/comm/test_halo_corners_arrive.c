@@ -1,25 +1,32 @@
 /* Every ghost that a neighbour owns, corners included, holds that neighbour's cell after an exchange, and
  * nothing else in the allocation has changed: grids, process grids, boundaries, depths, types, with and
- * without corners. (Padding, which may travel between rows, is alike on all ranks here.) ranks: 1 2 3 4 6
- * gpus: rank
+ * without corners; however ranks drift apart (over peer 10^5 exchanges, 2000 where ranks share a GPU: each
+ * wait costs a time slice of 2 ms there); on every communicator, whichever came before. Of a halo that is
+ * gone no descriptor, no mapped file and no memory is left. (Padding, which may travel between rows, is alike
+ * on all ranks here.) ranks: 1 2 3 4 6 gpus: rank
  * release: seven times as many cases */
+#include <dirent.h>
+#include <time.h>
+
+#include "ranks/ranks.h"
 #include "support/comm_harness.h"
 #include "support/sanitized.h"
 #include "transports/message.h"
 
-enum { LEVELS = 5 };
+enum { LEVELS = 5, BATCH = 100, NOISE_BYTES_MAX = 8 << 20 };
 
 typedef struct exchange_case {
     int64_t nx, ny;
     int ranks_x, depth;
     bool periodic_x, periodic_y, corners;
     dtype type;
+    int drifting; /* exchanges with random delays; 0: LEVELS without */
 } exchange_case;
 
-/* Exact in f32, different for every cell and level. */
+/* Exact in f32, different for every cell, and for levels near each other. */
 static double cell_of(int64_t gx, int64_t gy, int64_t nx, int level)
 {
-    return (double)(gy * nx + gx + 1 + ((int64_t)level << 16));
+    return (double)(gy * nx + gx + 1 + ((int64_t)(level % 255) << 16));
 }
 
 /* Where ghost coordinate g (global, may lie outside) comes from along one axis; -1: from no neighbour. */
@@ -64,54 +71,101 @@ static transport_choice choice_for(transport_kind t, const decomp *dec)
     return c;
 }
 
-/* Several levels back to back through one halo, all in a queue: a level is written just before its exchange
- * and read just after, and buffers and fields are used again while that may still be queued. Returns this
- * rank's wrong allocations. */
-static long exchange(device *d, transport_kind t, const exchange_case *c, const decomp *dec)
+/* Mostly none; else up to 30 us of the host's or of the device's time. */
+static void delay(device *d, void *noise, device_stream *s)
+{
+    static unsigned chance;
+    chance = (chance + (unsigned)harness.rank) * 1664525u + 1013904223u;
+    const struct timespec pause = { 0, (long)(chance >> 8) % 30000 };
+    if (chance >> 28 == 0) nanosleep(&pause, NULL);
+    if (chance >> 28 == 1) DEVICE_CALL(d, fill_bytes, noise, 0, 1 + (chance >> 4) % NOISE_BYTES_MAX, s);
+}
+
+typedef struct exchanger {
+    device *d;
+    device_stream *s;
+    halo *h;
+    field_shape shape;
+    void *field[LEVELS], *noise; /* noise: what the device is kept busy with; NULL: nothing delays */
+    int fields;
+    char *mirror; /* [levels][2]: what is given, what is got */
+} exchanger;
+
+/* These levels back to back, all in a queue: a level is written just before its exchange and read just after,
+ * and buffers and fields are used again while that may still be queued. Returns this rank's wrong
+ * allocations. */
+static long bring(const exchanger *x, const exchange_case *c, const decomp *dec, int first, int levels)
+{
+    const field_shape *f = &x->shape;
+    device *d = x->d;
+    long wrong = 0;
+    for (int l = 0; l < levels; l++) {
+        char *const given = x->mirror + 2 * (size_t)l * f->bytes;
+        void *const field = x->field[l % x->fields];
+        expect(c, dec, f, false, first + l, given);
+        DEVICE_CALL(d, copy, field, given, f->bytes, x->s);
+        if (x->noise) delay(d, x->noise, x->s);
+        halo_begin(x->h, field, x->s);
+        halo_progress(x->h);
+        if (x->noise) delay(d, x->noise, x->s);
+        halo_end(x->h);
+        DEVICE_CALL(d, copy, given + f->bytes, field, f->bytes, x->s);
+    }
+    DEVICE_CALL(d, stream_sync, x->s);
+    for (int l = 0; l < levels; l++) {
+        char *const wanted = x->mirror + 2 * (size_t)l * f->bytes;
+        expect(c, dec, f, true, first + l, wanted);
+        wrong += memcmp(wanted + f->bytes, wanted, f->bytes) != 0;
+    }
+    return wrong;
+}
+
+/* All through one halo. Returns this rank's wrong allocations. */
+static long exchange(device *d, transport_kind t, const exchange_case *c, const decomp *dec, MPI_Comm comm)
 {
     const int spare = (int)(c->nx % 2); /* sometimes the field's ghosts are deeper than the exchange */
-    const int fields = c->depth == 2 ? LEVELS : 2;
-    const field_shape f = field_shape_make(c->type, box_width(dec->own), box_height(dec->own),
-                                           c->depth + spare, c->ny == 1 ? 0 : c->depth + spare);
-    void *field[LEVELS], *wanted = malloc(f.bytes);
-    char *mirrors, *given[LEVELS], *got[LEVELS];
-    device_stream *s;
-    long wrong = 0;
-    if (!wanted) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    DEVICE_CALL(d, stream_create, true, &s);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, 2 * LEVELS * f.bytes, (void **)&mirrors);
+    const int levels = c->drifting ? BATCH : LEVELS;
+    exchanger x = { .d = d, .fields = c->depth == 2 ? LEVELS : 2 };
+    x.shape = field_shape_make(c->type, box_width(dec->own), box_height(dec->own), c->depth + spare,
+                               c->ny == 1 ? 0 : c->depth + spare);
+    DEVICE_CALL(d, stream_create, true, &x.s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, 2 * (size_t)levels * x.shape.bytes, (void **)&x.mirror);
+    if (c->drifting) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, NOISE_BYTES_MAX, &x.noise);
     const transport_choice choice = choice_for(t, dec);
-    halo *h = halo_create(dec, d, &f, c->depth, c->corners, &choice, harness.comm);
-    wrong += halo_refused(h)[0] != '\0'; /* the harness has seen that it can be had */
+    x.h = halo_create(dec, d, &x.shape, c->depth, c->corners, &choice, comm);
+    long wrong = halo_refused(x.h)[0] != '\0'; /* the harness has seen that it can be had */
     /* no blocks that MPI maps there */
-    const size_t field_bytes = deferred_is(d) ? f.bytes : halo_field_bytes(d->kind, &f);
-    for (int i = 0; i < fields; i++) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field_bytes, &field[i]);
-    for (int l = 0; l < LEVELS; l++) {
-        given[l] = mirrors + 2 * (size_t)l * f.bytes;
-        got[l] = given[l] + f.bytes;
-        expect(c, dec, &f, false, l, given[l]);
-        DEVICE_CALL(d, copy, field[l % fields], given[l], f.bytes, s);
-        halo_begin(h, field[l % fields], s);
-        halo_progress(h);
-        halo_end(h);
-        DEVICE_CALL(d, copy, got[l], field[l % fields], f.bytes, s);
-    }
-    DEVICE_CALL(d, stream_sync, s);
-    for (int l = 0; l < LEVELS; l++) {
-        expect(c, dec, &f, true, l, wanted);
-        wrong += memcmp(got[l], wanted, f.bytes) != 0;
-    }
+    const size_t field_bytes = deferred_is(d) ? x.shape.bytes : halo_field_bytes(d->kind, &x.shape);
+    for (int i = 0; i < x.fields; i++)
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field_bytes, &x.field[i]);
+    for (int n = 0; n == 0 || n < c->drifting; n += levels) wrong += bring(&x, c, dec, n, levels);
     int neighbours = 0;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
         neighbours += dec->neighbour[k] >= 0 && (c->corners || decomp_dx[k] == 0 || decomp_dy[k] == 0);
-    wrong += halo_neighbours(h) != neighbours;
-    wrong += (halo_sent_bytes(h) > 0) != (neighbours > 0);
-    halo_destroy(&h);
-    for (int i = 0; i < fields; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[i]);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirrors);
-    DEVICE_CALL(d, stream_destroy, &s);
-    free(wanted);
+    wrong += halo_neighbours(x.h) != neighbours;
+    wrong += (halo_sent_bytes(x.h) > 0) != (neighbours > 0);
+    halo_destroy(&x.h);
+    for (int i = 0; i < x.fields; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, x.field[i]);
+    if (x.noise) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, x.noise);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, x.mirror);
+    DEVICE_CALL(d, stream_destroy, &x.s);
     return wrong;
+}
+
+/* The case on these ranks; false where they cannot be arranged like that. */
+static bool try_case(device *d, transport_kind t, const exchange_case *c, MPI_Comm comm)
+{
+    decomp dec;
+    sentence why;
+    if (!decomp_make(&dec, c->nx, c->ny, c->periodic_x, c->periodic_y, ranks_count(comm), ranks_mine(comm),
+                     c->ranks_x, 0, c->depth, &why))
+        return false;
+    const long wrong = harness_sum(exchange(d, t, c, &dec, comm));
+    if (wrong)
+        fail_msg("%ld wrong: %lld x %lld on %d x %d ranks, depth %d, periodic %d %d, corners %d, %s", wrong,
+                 (long long)c->nx, (long long)c->ny, dec.ranks_x, dec.ranks_y, c->depth, c->periodic_x,
+                 c->periodic_y, c->corners, dtype_name(c->type));
+    return true;
 }
 
 /* One in `every` of them. */
@@ -125,22 +179,9 @@ static void cases(device *d, transport_kind t, int every)
             for (size_t k = 0; k < sizeof depths / sizeof *depths; k++)
                 for (int bits = 0; bits < 16; bits++) {
                     if (((int)g + ranks_x + (int)k + bits) % every != 0) continue;
-                    const exchange_case c = { grids[g][0],     grids[g][1],
-                                              ranks_x,         depths[k],
-                                              (bits & 1) != 0, (bits & 2) != 0,
-                                              (bits & 4) != 0, (bits & 8) ? DTYPE_F64 : DTYPE_F32 };
-                    decomp dec;
-                    sentence why;
-                    if (!decomp_make(&dec, c.nx, c.ny, c.periodic_x, c.periodic_y, harness.ranks,
-                                     harness.rank, ranks_x, 0, c.depth, &why))
-                        continue;
-                    tried++;
-                    const long wrong = harness_sum(exchange(d, t, &c, &dec));
-                    if (wrong)
-                        fail_msg("%ld wrong: %lld x %lld on %d x %d ranks, depth %d, periodic %d %d, corners "
-                                 "%d, %s",
-                                 wrong, (long long)c.nx, (long long)c.ny, dec.ranks_x, dec.ranks_y, c.depth,
-                                 c.periodic_x, c.periodic_y, c.corners, dtype_name(c.type));
+                    const exchange_case c = { grids[g][0], grids[g][1], ranks_x, depths[k], bits & 1, bits & 2,
+                                              bits & 4, bits & 8 ? DTYPE_F64 : DTYPE_F32, 0 };
+                    tried += try_case(d, t, &c, harness.comm);
                 }
     assert_true(tried * every >= 48);
 }
@@ -149,13 +190,10 @@ static void cases(device *d, transport_kind t, int every)
  * messages. */
 static void aware_beforehand(device *d)
 {
-    const exchange_case c = { 37, 29, 1, 1, true, true, false, DTYPE_F32 };
-    decomp dec;
+    const exchange_case c = { 37, 29, 1, 1, .periodic_x = true, .periodic_y = true };
     sentence why;
-    if (!topology_probe_aware(&harness, d, harness_exe, &why) ||
-        !decomp_make(&dec, c.nx, c.ny, true, true, harness.ranks, harness.rank, 1, 0, 1, &why))
-        return;
-    assert_int_equal(harness_sum(exchange(d, TRANSPORT_AWARE, &c, &dec)), 0);
+    if (topology_probe_aware(&harness, d, harness_exe, &why))
+        (void)try_case(d, TRANSPORT_AWARE, &c, harness.comm);
 }
 
 /* Copies out, messages and copies in of many chunks run beside each other. */
@@ -165,6 +203,108 @@ static void in_chunks(device *d)
     message_chunk_bytes = 256;
     cases(d, TRANSPORT_STAGED, 9);
     message_chunk_bytes = usual;
+}
+
+/* Tiny exchanges in a ring of rows. */
+static void drifting(device *d, transport_kind t)
+{
+    const bool shared = harness_sum(harness.ranks_on_device > 1) > 0; /* 3 ranks on 2 GPUs: by two of them */
+    const int exchanges = t != TRANSPORT_PEER ? 300 : shared ? 2000 : 100000;
+    const exchange_case c = { 40, 3 * harness.ranks, 1, 2, .periodic_y = true, .drifting = exchanges };
+    assert_true(try_case(d, t, &c, harness.comm));
+    print_message("%d exchanges with delays\n", exchanges);
+}
+
+/* ---- on every communicator ---- */
+
+enum { PAIRS, ALL, PARITY, COMMUNICATORS, ORDERS = 6, CHUNK_BYTES = 256 };
+
+/* The communicators that the ranks are in, side by side, in that order, rows and columns of each; the first
+ * one twice: the others came in between. */
+static void in_order(device *d, transport_kind t, const int order[COMMUNICATORS])
+{
+    const int colour[COMMUNICATORS] = { harness.rank / 2, 0, harness.rank % 2 };
+    MPI_Comm comm[COMMUNICATORS];
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        MPI_CHECK(MPI_Comm_split(harness.comm, colour[i], harness.rank, &comm[i]));
+        MPI_CHECK(MPI_Comm_set_errhandler(comm[i], MPI_ERRORS_RETURN));
+    }
+    for (int i = 0; i <= COMMUNICATORS; i++)
+        for (int columns = 0; columns < 2; columns++) {
+            const MPI_Comm those = comm[order[i % COMMUNICATORS]];
+            const exchange_case c = { 240, 24, columns ? ranks_count(those) : 1, 2, .periodic_x = columns,
+                                      .periodic_y = !columns };
+            assert_true(try_case(d, t, &c, those));
+        }
+    for (int i = 0; i < COMMUNICATORS; i++) MPI_CHECK(MPI_Comm_free(&comm[order[i]]));
+}
+
+enum { DESCRIPTORS, MAPPED_FILES, BLOCKS, GPU_BYTES, HOLDS };
+static const char *const held_name[HOLDS] = { "descriptors", "mapped files", "blocks of memory",
+                                              "bytes of GPU memory" };
+
+static device as_made;
+static size_t blocks;
+
+static int counted_alloc(device *d, device_memory where, size_t bytes, void **out)
+{
+    blocks++;
+    return as_made.alloc(d, where, bytes, out);
+}
+
+static int counted_free(device *d, device_memory where, void *p)
+{
+    blocks--;
+    return as_made.free(d, where, p);
+}
+
+/* What this process holds. */
+static void look(device *d, size_t held[HOLDS])
+{
+    char line[512];
+    size_t free_bytes = 0, all_bytes = 0;
+    DIR *const fds = opendir("/proc/self/fd");
+    FILE *const maps = fopen("/proc/self/maps", "r");
+    assert_true(fds && maps);
+    memset(held, 0, HOLDS * sizeof *held);
+    while (readdir(fds)) held[DESCRIPTORS]++;
+    while (fgets(line, sizeof line, maps))
+        held[MAPPED_FILES] += strstr(line, "/dev/shm/") != NULL;
+    (void)closedir(fds);
+    (void)fclose(maps);
+    held[BLOCKS] = blocks;
+    if (d->kind != DEVICE_CUDA || deferred_is(d)) return;
+    DEVICE_CALL(d, memory_info, &free_bytes, &all_bytes);
+    held[GPU_BYTES] = all_bytes - free_bytes;
+}
+
+/* Every order does the same, so what is left behind grows each time; libraries take some once or twice. */
+static void every_communicator(device *d, transport_kind t)
+{
+    static const int order[ORDERS][COMMUNICATORS] = { { PAIRS, ALL, PARITY }, { PAIRS, PARITY, ALL },
+                                                      { ALL, PAIRS, PARITY }, { ALL, PARITY, PAIRS },
+                                                      { PARITY, ALL, PAIRS }, { PARITY, PAIRS, ALL } };
+    const int64_t usual_bytes = message_chunk_bytes;
+    size_t held[HOLDS], before[HOLDS] = { 0 };
+    int rises[HOLDS] = { 0 };
+    as_made = *d;
+    d->alloc = counted_alloc;
+    d->free = counted_free;
+    message_chunk_bytes = CHUNK_BYTES;
+    for (int k = 0; k < ORDERS; k++) {
+        in_order(d, t, order[k]);
+        look(d, held);
+        for (int i = 0; i < HOLDS; i++) {
+            rises[i] += k > 0 && held[i] > before[i];
+            before[i] = held[i];
+        }
+    }
+    message_chunk_bytes = usual_bytes;
+    d->alloc = as_made.alloc;
+    d->free = as_made.free;
+    for (int i = 0; i < HOLDS; i++)
+        if (harness_sum(rises[i] == ORDERS - 1))
+            fail_msg("%s grow with every order, to %zu here", held_name[i], held[i]);
 }
 
 /* And a mixture, where mapped is tried: each of its messages has to find its own way. */
@@ -178,6 +318,8 @@ static void every_choice(device *d, transport_kind t)
     cases(d, t, SANITIZED ? 7 : d->kind == DEVICE_CUDA && harness.ranks > 2 ? 5 : 1);
     if (t == TRANSPORT_STAGED && d->kind == DEVICE_CUDA) in_chunks(d);
     if (t == TRANSPORT_MAPPED && deferred_is(d)) cases(d, TRANSPORT_KINDS, SANITIZED ? 7 : 1);
+    if (harness.ranks == 2 || harness.ranks == 3) drifting(d, t);
+    if (harness.ranks == 3 || harness.ranks == 4) every_communicator(d, t);
     if (outlives) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, outlives);
 }
 

@@ -48,13 +48,9 @@ static bool is_far(const one_rank *me, int direction, int per_host)
 static bool comes_from_far(const one_rank *me, int64_t x, int64_t y, int per_host)
 {
     int dx = x < 0 ? -1 : x >= me->shape.nx, dy = y < 0 ? -1 : y >= me->shape.ny;
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        if (decomp_dy[k] == 0 && decomp_dx[k] == dx && me->dec.neighbour[k] < 0) dx = 0;
-        if (decomp_dx[k] == 0 && decomp_dy[k] == dy && me->dec.neighbour[k] < 0) dy = 0;
-    }
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (decomp_dx[k] == dx && decomp_dy[k] == dy) return is_far(me, k, per_host);
-    return false;
+    if (dx != 0 && me->dec.neighbour[decomp_direction(dx, 0)] < 0) dx = 0;
+    if (dy != 0 && me->dec.neighbour[decomp_direction(0, dy)] < 0) dy = 0;
+    return (dx != 0 || dy != 0) && is_far(me, decomp_direction(dx, dy), per_host);
 }
 
 static void make_ranks(one_rank *rank, int ranks, int ranks_x, int per_host, const field_shape *whole,

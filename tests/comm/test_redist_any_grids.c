@@ -1,17 +1,22 @@
 /* The distributed transpose puts every source cell, once, at its mirrored place, between any two process
- * grids: store, add, add and increment the source, twice in a row; ghosts and padding of both fields stay as
- * they were. ranks: 1 2 3 4 6 gpus: rank
+ * grids: store, add, add and increment the source, call after call, also through rings that hold a few of a
+ * part's chunks, however the ranks drift apart; ghosts and padding of both fields stay as they were.
+ * ranks: 1 2 3 4 6 gpus: rank
  * release: three times as many cases */
 #include "exchange/redist.h"
 #include "support/comm_harness.h"
 #include "support/sanitized.h"
+#include "transpose/transpose_peer.h"
 
-enum { ROUNDS = 2 };
+#include <time.h>
+
+enum { SLOTS = 3 };
 
 typedef struct transpose_case {
     int64_t nx, ny; /* of the source */
     int from_x, to_x, flags;
     dtype type;
+    int rounds;
 } transpose_case;
 
 /* Exact in f32 up to 3000 x 3000 cells with the additions below. */
@@ -74,15 +79,19 @@ static long transpose(device *d, transport_kind t, const transpose_case *c, cons
     for (int n = 0; n < 1 + harness.rank % 2 * 50; n++) DEVICE_CALL(d, copy, target, mirror, b.bytes, s);
 
     redist *r = redist_create(from, to, d, &a, &b, t, harness.comm);
-    for (int n = 0; n < ROUNDS; n++) redist_transpose(r, target, source, c->flags, s);
-
+    for (int n = 0; n < c->rounds; n++) {
+        const struct timespec pause = { 0, 300000L * ((harness.rank + n) % harness.ranks) };
+        if (c->rounds > 2) nanosleep(&pause, NULL);
+        redist_transpose(r, target, source, c->flags, s);
+    }
     upload(d, mirror, source, a.bytes, s);
-    expect_source(c, from, &a, ROUNDS, wanted);
+    expect_source(c, from, &a, c->rounds, wanted);
     wrong += memcmp(mirror, wanted, a.bytes) != 0;
     upload(d, mirror, target, b.bytes, s);
-    expect_target(c, to, &b, ROUNDS, wanted);
+    expect_target(c, to, &b, c->rounds, wanted);
     wrong += memcmp(mirror, wanted, b.bytes) != 0;
     wrong += harness.ranks == 1 && redist_sent_bytes(r) != 0;
+    wrong += c->rounds > 2 && redist_sent_bytes(r) > 0 && redist_sent_bytes(r) < redist_peer_rings_bytes;
     redist_destroy(&r);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, source);
@@ -122,18 +131,22 @@ static void all_cases(device *d, transport_kind t)
                     if (SANITIZED && ((int)g + from_x + to_x + k) % 3 != 0) continue;
                     tried += try_case(d, t,
                                       &(transpose_case){ grids[g][0], grids[g][1], from_x, to_x, flags[k % 3],
-                                                         k < 3 ? DTYPE_F32 : DTYPE_F64 });
+                                                         k < 3 ? DTYPE_F32 : DTYPE_F64, 2 });
                 }
     assert_true(tried >= 36);
 }
 
-/* Big enough that a pair of ranks exchanges several messages. */
+/* Big enough that a pair of ranks exchanges several messages, or fills its rings again and again: who gives
+ * waits for slots, and who takes for chunks. */
 static void many_parts(device *d, transport_kind t)
 {
+    const int64_t usual_bytes = redist_peer_rings_bytes;
+    redist_peer_rings_bytes = SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES;
     for (int to_x = 1; to_x <= 2; to_x++)
-        assert_true(try_case(
-            d, t,
-            &(transpose_case){ 2301, 2003, 1, to_x, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, DTYPE_F64 }));
+        assert_true(try_case(d, t,
+                             &(transpose_case){ 2301, 2003, 1, harness.ranks % to_x ? 1 : to_x,
+                                                TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, DTYPE_F64, 6 }));
+    redist_peer_rings_bytes = usual_bytes;
 }
 
 static void everything(device *d, transport_kind t)
@@ -143,7 +156,7 @@ static void everything(device *d, transport_kind t)
         return;
     }
     all_cases(d, t);
-    if (harness.ranks == 2) many_parts(d, t);
+    if (harness.ranks == 2 || (harness.ranks == 3 && t == TRANSPORT_PEER)) many_parts(d, t);
 }
 
 int main(int argc, char **argv) { return harness_main_every_way(argc, argv, everything); }

@@ -31,14 +31,14 @@ seen() { # fault ranks deck options...: by the sanitizers' build; the release bu
 
 @test "a halo row that was not filled, a corner of a box, both also between blocks of steps" {
     deck d.ini "${heat[@]}"
-    seen halo_row 2 d.ini run.ranks_y=2
+    seen halo:6 2 d.ini run.ranks_y=2
     expect "the ghosts were NaN, which is no number of JSON's" null \
         "$(jq -r 'select(.verdict == "failed") | .max_error' results.jsonl)"
-    seen halo_row 2 d.ini run.ranks_x=2
-    seen halo_row 2 d.ini run.fuse=4
-    seen halo_corner 4 d.ini run.ranks_x=2 run.ranks_y=2 run.fuse=4
+    seen halo:4 2 d.ini run.ranks_x=2
+    seen halo:6 2 d.ini run.fuse=4
+    seen halo:7 4 d.ini run.ranks_x=2 run.ranks_y=2 run.fuse=4
     deck b.ini "${box[@]}"
-    seen halo_corner 4 b.ini run.ranks_x=2 run.ranks_y=2
+    seen halo:7 4 b.ini run.ranks_x=2 run.ranks_y=2
 }
 
 @test "one cell beside dirichlet sides whose value hides the mode is never exact" {

@@ -46,13 +46,6 @@ static inline void harness_on_host(harness_body *body)
     device_destroy(&d);
 }
 
-static inline void harness_deferred(harness_body *body, transport_kind t)
-{
-    device *d = deferred_device_create((unsigned)harness.rank);
-    body(d, t);
-    device_destroy(&d);
-}
-
 /* Does a halo take this transport here? Collective; if not, why gets the reason. */
 static inline bool harness_has(device *d, transport_kind t, sentence *why)
 {
@@ -112,52 +105,48 @@ static inline int harness_main(int argc, char **argv, int (*run)(void))
     return failed ? 1 : 0;
 }
 
-/* ... of tests that all need a GPU: without one it is skipped before MPI starts. */
-static inline int harness_main_cuda(int argc, char **argv, int (*run)(void))
-{
-    const char *no_cuda = NULL;
-    if (argc == 1 && device_cuda_count(&no_cuda) == 0) {
-        printf("skipped: no GPU: %s\n", no_cuda ? no_cuda : "");
-        return 77;
-    }
-    return harness_main(argc, argv, run);
-}
-
 /* ... and for a body that every way of moving data has to pass: a test a way. */
+typedef struct harness_way {
+    const char *name;
+    enum { HARNESS_HOST, HARNESS_DEFERRED, HARNESS_CUDA } on;
+    transport_kind t;
+} harness_way;
+
 static harness_body *harness_every_body;
-static inline void harness_host_test(void **state) { (void)state, harness_on_host(harness_every_body); }
-static inline void harness_deferred_test(void **state)
+static inline void harness_way_test(void **state)
 {
-    harness_deferred(harness_every_body, *(transport_kind *)*state);
-}
-static inline void harness_cuda_test(void **state)
-{
-    harness_on_cuda(harness_every_body, *(transport_kind *)*state);
+    const harness_way *w = *state;
+    if (w->on == HARNESS_HOST) harness_on_host(harness_every_body);
+    if (w->on == HARNESS_CUDA) harness_on_cuda(harness_every_body, w->t);
+    if (w->on != HARNESS_DEFERRED) return;
+    device *d = deferred_device_create((unsigned)harness.rank);
+    harness_every_body(d, w->t);
+    device_destroy(&d);
 }
 
 static inline int harness_run_every_way(void)
 {
-    static transport_kind t[] = { TRANSPORT_STAGED, TRANSPORT_AWARE, TRANSPORT_MAPPED,
-                                  TRANSPORT_PEER,   TRANSPORT_NCCL };
+    static harness_way ways[] = {
+        { "host staged", HARNESS_HOST, TRANSPORT_STAGED },
+        { "deferred staged", HARNESS_DEFERRED, TRANSPORT_STAGED },
+        { "deferred aware", HARNESS_DEFERRED, TRANSPORT_AWARE },
+        { "deferred mapped", HARNESS_DEFERRED, TRANSPORT_MAPPED },
+        { "cuda staged", HARNESS_CUDA, TRANSPORT_STAGED },
+        { "cuda aware", HARNESS_CUDA, TRANSPORT_AWARE },
+        { "cuda mapped", HARNESS_CUDA, TRANSPORT_MAPPED },
+        { "cuda peer", HARNESS_CUDA, TRANSPORT_PEER },
+        { "cuda nccl", HARNESS_CUDA, TRANSPORT_NCCL },
+    };
+    enum { WAYS = sizeof ways / sizeof *ways };
+    struct CMUnitTest tests[WAYS];
     const char *no_cuda = NULL;
-    const struct CMUnitTest without[] = {
-        { "host staged", harness_host_test, NULL, NULL, NULL },
-        { "deferred staged", harness_deferred_test, NULL, NULL, &t[0] },
-        { "deferred aware", harness_deferred_test, NULL, NULL, &t[1] },
-        { "deferred mapped", harness_deferred_test, NULL, NULL, &t[2] },
-    };
-    const struct CMUnitTest with_gpus[] = {
-        { "cuda staged", harness_cuda_test, NULL, NULL, &t[0] },
-        { "cuda aware", harness_cuda_test, NULL, NULL, &t[1] },
-        { "cuda mapped", harness_cuda_test, NULL, NULL, &t[2] },
-        { "cuda peer", harness_cuda_test, NULL, NULL, &t[3] },
-        { "cuda nccl", harness_cuda_test, NULL, NULL, &t[4] },
-    };
-    if (harness_cuda_missing(&no_cuda)) {
-        print_message("without GPUs: %s\n", no_cuda ? no_cuda : "no GPU on some rank");
-        return cmocka_run_group_tests(without, NULL, NULL);
-    }
-    return cmocka_run_group_tests(with_gpus, NULL, NULL);
+    size_t count = 0;
+    const bool missing = harness_cuda_missing(&no_cuda);
+    if (missing) print_message("without GPUs: %s\n", no_cuda ? no_cuda : "no GPU on some rank");
+    for (int i = 0; i < WAYS; i++)
+        if ((ways[i].on != HARNESS_CUDA) == missing)
+            tests[count++] = (struct CMUnitTest){ ways[i].name, harness_way_test, NULL, NULL, &ways[i] };
+    return _cmocka_run_group_tests("ways", tests, count, NULL, NULL);
 }
 
 static inline int harness_main_every_way(int argc, char **argv, harness_body *body)

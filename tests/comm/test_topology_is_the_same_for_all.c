@@ -1,0 +1,172 @@
+/* Every rank learns its host, local rank, binding and device, the same answers about the whole from all.
+ * Device buffers go to MPI only when its own word, the child on every host and the checked exchange of all
+ * ranks say yes; any other outcome is one no with one reason on all ranks, and everybody lives on. A stand-in
+ * takes the GPU's place. ranks: 1 2 3 gpus: rank */
+#include <sched.h>
+
+#include "device/sysfs.h"
+#include "ranks/ranks.h"
+#include "support/comm_harness.h"
+
+#define ALONE "--alone" /* this program as the child of a rank */
+
+static void hosts_ranks_and_binding(void **state)
+{
+    (void)state;
+    cpu_set_t set;
+    long wrong = 0;
+    const cpu_set_t said = sysfs_cpus(harness.binding);
+    wrong += sched_getaffinity(0, sizeof set, &set) != 0 || !CPU_EQUAL(&said, &set);
+    wrong += harness.hosts < 1 || harness.local_rank < 0 || harness.local_rank >= harness.local_ranks;
+    wrong +=
+        harness.hosts == 1 && (harness.local_ranks != harness.ranks || harness.local_rank != harness.rank);
+    wrong += harness.mpi_version[0] == '\0' || strchr(harness.mpi_version, '\n') || harness.host[0] == '\0';
+    wrong += harness.thread_level < MPI_THREAD_FUNNELED || harness.ranks_on_device != 1;
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static void the_first_no_is_everybodys(void **state)
+{
+    (void)state;
+    sentence why;
+    sentence_set(&why, "rank %d", harness.rank);
+    long wrong = !agree_or_say(true, &why, harness.comm) || atoi(why.text + 5) != harness.rank;
+    wrong += agree_or_say(harness.rank != harness.ranks - 1, &why, harness.comm) ||
+             atoi(why.text + 5) != harness.ranks - 1;
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static void auto_takes_the_best_for_all(void **state)
+{
+    (void)state;
+    sentence why, notes;
+    const bool no_cuda = harness_cuda_missing(NULL);
+    device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, &why, &notes);
+    long wrong = !d || (d->kind == DEVICE_HOST) != no_cuda || (no_cuda && harness.ranks_on_device != 1);
+    device_destroy(&d);
+    d = topology_device(&harness, TOPOLOGY_CUDA, 1, &why, &notes);
+    wrong += (d == NULL) != no_cuda ||
+             (no_cuda && (!strstr(why.text, "run.device = cuda") || !strstr(why.text, "rank 0")));
+    /* More ranks here than this rank sees GPUs: some share, and are told so. */
+    if (d && harness.local_ranks > device_cuda_count(NULL) && harness.hosts == 1)
+        wrong += notes.text[0] == '\0';
+    device_destroy(&d);
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static int be_alone(void)
+{
+    int ranks = 0;
+    if (MPI_Init(NULL, NULL) != MPI_SUCCESS || MPI_Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS) return 2;
+    return MPI_Finalize() == MPI_SUCCESS && ranks == 1 ? 0 : 1;
+}
+
+static void a_ranks_child_is_an_mpi_program_of_its_own(void **state)
+{
+    (void)state;
+    sentence how;
+    const bool well = topology_spawn(harness_exe, ALONE, &how);
+    if (!well) print_error("the child %s\n", how.text);
+    assert_int_equal(harness_sum(!well), 0);
+}
+
+/* The answer, which must be the same everywhere, as must the reason; `words` must stand in the reason of a
+ * no. */
+static void probe(bool claims, device *d, const char *child, bool wanted, const char *words)
+{
+    topology t = harness;
+    sentence why;
+    t.mpi_claims_cuda = claims;
+    const bool yes = topology_probe_aware(&t, d, child, &why);
+    sentence first = why;
+    MPI_CHECK(MPI_Bcast(first.text, SENTENCE_BYTES, MPI_CHAR, 0, harness.comm));
+    const long wrong = yes != wanted || strcmp(first.text, why.text) != 0 || !strstr(why.text, words) ||
+                       yes != (why.text[0] == '\0');
+    if (wrong) print_error("rank %d: %d, \"%s\"; wanted \"%s\"\n", harness.rank, yes, why.text, words);
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static void words_of_the_device_the_mpi_and_the_child(void **state)
+{
+    (void)state;
+    device *host = device_host_create(1), *d = deferred_device_create(1);
+    probe(true, d, "/bin/true", true, "");
+    probe(true, host, "/bin/true", false, "computes on the host");
+    probe(harness.rank != harness.ranks - 1, d, "/bin/true", false, "does not claim");
+    probe(true, d, "/bin/false", false, "ended with status 1");
+    probe(true, d, "/nowhere/weft", false, "could not be started");
+    if (harness_cuda_missing(NULL)) probe(true, d, harness_exe, false, "ended with status 1");
+    device_destroy(&d);
+    device_destroy(&host);
+}
+
+/* A copy that damages a byte far into large messages. */
+static DEVICE_FUNCTION(copy, (*whole_copy));
+static int lossy_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
+{
+    const int code = whole_copy(d, to, from, bytes, s);
+    (void)d->stream_sync(d, s);
+    if (bytes > (1 << 20)) ((unsigned char *)to)[bytes - 5] ^= 4;
+    return code;
+}
+
+static void data_arrives_damaged(void **state)
+{
+    (void)state;
+    device *d = deferred_device_create(1);
+    /* Alone, a damage on the way out and one on the way in would undo each other. */
+    whole_copy = d->copy;
+    if (harness.ranks > 1 && harness.rank == harness.ranks - 1) d->copy = lossy_copy;
+    if (harness.ranks > 1) probe(true, d, "/bin/true", false, "data arrived damaged");
+    device_destroy(&d);
+}
+
+static int no_memory(device *d, device_memory where, size_t bytes, void **out)
+{
+    (void)d, (void)where, (void)bytes;
+    *out = NULL;
+    return 1;
+}
+
+static void a_rank_has_no_memory(void **state)
+{
+    (void)state;
+    device *d = deferred_device_create(1);
+    if (harness.rank == 0) d->alloc = no_memory;
+    probe(true, d, "/bin/true", false, "no device memory");
+    device_destroy(&d);
+}
+
+/* Whatever it is here. */
+static void the_probe_gives_one_answer(void **state)
+{
+    (void)state;
+    sentence why, notes;
+    device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, &why, &notes);
+    const bool yes = topology_probe_aware(&harness, d, harness_exe, &why);
+    print_message("device buffers to MPI: %s%s\n", yes ? "yes" : "no: ", why.text);
+    assert_int_equal(harness_sum(yes && !harness.mpi_claims_cuda), 0);
+    probe(harness.mpi_claims_cuda, d, harness_exe, agree_all(yes, harness.comm), why.text);
+    device_destroy(&d);
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hosts_ranks_and_binding),
+        cmocka_unit_test(the_first_no_is_everybodys),
+        cmocka_unit_test(auto_takes_the_best_for_all),
+        cmocka_unit_test(a_ranks_child_is_an_mpi_program_of_its_own),
+        cmocka_unit_test(words_of_the_device_the_mpi_and_the_child),
+        cmocka_unit_test(data_arrives_damaged),
+        cmocka_unit_test(a_rank_has_no_memory),
+        cmocka_unit_test(the_probe_gives_one_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], ALONE) == 0) return be_alone();
+    return harness_main(argc, argv, run);
+}
