@@ -27,19 +27,29 @@ typedef struct deferred_event {
 } deferred_event;
 
 /* A call, with copies of what it was given. */
+typedef struct deferred_boxes {
+    box at[BOUNDARY_BOXES_MAX];
+    int count;
+} deferred_boxes;
+typedef struct deferred_pieces {
+    pack_piece at[PACK_PIECES_MAX];
+    int count;
+} deferred_pieces;
 typedef struct deferred_work {
     struct deferred_work *next;
     int (*run)(device *d, const struct deferred_work *w);
     deferred_event *event; /* of a record and a wait alone */
     long record;           /* of a wait: which record it waits for; 0: it is none */
-    field_shape shape;
+    field_shape f;
     void *to, *to_prev;
     const void *from, *from_prev;
-    size_t bytes, to_pitch_bytes, from_pitch_bytes, rows;
-    box boxes[BOUNDARY_BOXES_MAX];
-    pack_piece pieces[PACK_PIECES_MAX];
-    int count, flags;
+    void *source; /* of a transpose, which may change it */
+    size_t size[4];
     int64_t number[4];
+    int flags;
+    box cells;
+    deferred_boxes boxes;
+    deferred_pieces pieces;
     uint64_t *result;
     boundary sides;
     value formula;
@@ -259,197 +269,107 @@ static void deferred_destroy(device **self)
 
 /* ---- work ---- */
 
-static int deferred_run_copy_rows(device *d, const deferred_work *w)
+static deferred_boxes deferred_boxes_of(const box *boxes, int count)
 {
-    return deferred.host.copy_rows(d, w->to, w->to_pitch_bytes, w->from, w->from_pitch_bytes, w->bytes,
-                                   w->rows, NULL);
+    deferred_boxes copy = { .count = count };
+    assert(count <= BOUNDARY_BOXES_MAX);
+    for (int i = 0; i < count; i++) copy.at[i] = boxes[i];
+    return copy;
 }
 
-static int deferred_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
-                              size_t from_pitch_bytes, size_t row_bytes, size_t rows, device_stream *s)
+static deferred_pieces deferred_pieces_of(const pack_piece *pieces, int count)
 {
-    return deferred_push(s, &(deferred_work){ .run = deferred_run_copy_rows,
-                                              .to = to,
-                                              .to_pitch_bytes = to_pitch_bytes,
-                                              .from = from,
-                                              .from_pitch_bytes = from_pitch_bytes,
-                                              .bytes = row_bytes,
-                                              .rows = rows });
+    deferred_pieces copy = { .count = count };
+    assert(count <= PACK_PIECES_MAX);
+    for (int i = 0; i < count; i++) copy.at[i] = pieces[i];
+    return copy;
 }
+
+/* Defers a function of the device: its parameters; the arguments of the host's function, which runs later,
+ * from the work w; and what w keeps of the parameters. */
+#define DEFERRED(name, PARAMETERS, ARGUMENTS, ...)                                             \
+    static int deferred_run_##name(device *d, const deferred_work *w)                          \
+    {                                                                                          \
+        return deferred.host.name ARGUMENTS;                                                   \
+    }                                                                                          \
+    static int deferred_##name PARAMETERS                                                      \
+    {                                                                                          \
+        return deferred_push(s, &(deferred_work){ .run = deferred_run_##name, __VA_ARGS__ });  \
+    }
+
+DEFERRED(copy_rows,
+         (device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
+          size_t row_bytes, size_t rows, device_stream *s),
+         (d, w->to, w->size[0], w->from, w->size[1], w->size[2], w->size[3], NULL), .to = to, .from = from,
+         .size = { to_pitch_bytes, from_pitch_bytes, row_bytes, rows })
 
 static int deferred_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
 {
     return deferred_copy_rows(d, to, bytes, from, bytes, bytes, 1, s);
 }
 
-static int deferred_run_fill_bytes(device *d, const deferred_work *w)
-{
-    return deferred.host.fill_bytes(d, w->to, w->flags, w->bytes, NULL);
-}
+DEFERRED(fill_bytes, (device *d, void *to, int byte, size_t bytes, device_stream *s),
+         (d, w->to, w->flags, w->size[0], NULL), .to = to, .flags = byte, .size = { bytes })
 
-static int deferred_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
-{
-    return deferred_push(
-        s, &(deferred_work){ .run = deferred_run_fill_bytes, .to = to, .flags = byte, .bytes = bytes });
-}
+DEFERRED(stencil_pass,
+         (device *d, const field_shape *f, void *next, const void *cur, const void *prev, const box *boxes,
+          int count, device_stream *s),
+         (d, &w->f, w->to, w->from, w->from_prev, w->boxes.at, w->boxes.count, NULL), .f = *f, .to = next,
+         .from = cur, .from_prev = prev, .boxes = deferred_boxes_of(boxes, count))
 
-/* Work on fields: to, from and from_prev as its function has them. */
-static deferred_work deferred_on_fields(int (*run)(device *, const deferred_work *), const field_shape *f,
-                                        void *to, const void *from, const void *from_prev)
-{
-    return (deferred_work){ .run = run, .shape = *f, .to = to, .from = from, .from_prev = from_prev };
-}
+DEFERRED(temporal_pass,
+         (device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev,
+          box cells, int steps, const boundary *sides, uint64_t *change, device_stream *s),
+         (d, &w->f, w->to, w->to_prev, w->from, w->from_prev, w->cells, w->flags, &w->sides, w->result, NULL),
+         .f = *f, .to = next, .to_prev = next_prev, .from = cur, .from_prev = prev, .cells = cells,
+         .flags = steps, .sides = *sides, .result = change)
 
-static int deferred_push_boxes(deferred_work w, const box *boxes, int count, device_stream *s)
-{
-    assert(count <= BOUNDARY_BOXES_MAX);
-    if (count > 0) memcpy(w.boxes, boxes, (size_t)count * sizeof *boxes);
-    w.count = count;
-    return deferred_push(s, &w);
-}
+DEFERRED(boundary_fill,
+         (device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
+          device_stream *s),
+         (d, &w->f, w->to, &w->sides, w->boxes.at, w->boxes.count, NULL), .f = *f, .to = field,
+         .sides = *sides, .boxes = deferred_boxes_of(boxes, count))
 
-static int deferred_run_stencil_pass(device *d, const deferred_work *w)
-{
-    return deferred.host.stencil_pass(d, &w->shape, w->to, w->from, w->from_prev, w->boxes, w->count, NULL);
-}
+DEFERRED(pack,
+         (device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
+          int count, device_stream *s),
+         (d, &w->f, w->from, w->to, w->pieces.at, w->pieces.count, NULL), .f = *f, .to = buffer,
+         .from = field, .pieces = deferred_pieces_of(pieces, count))
 
-static int deferred_stencil_pass(device *d, const field_shape *f, void *next, const void *cur,
-                                 const void *prev, const box *boxes, int count, device_stream *s)
-{
-    return deferred_push_boxes(deferred_on_fields(deferred_run_stencil_pass, f, next, cur, prev), boxes,
-                               count, s);
-}
+DEFERRED(unpack,
+         (device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
+          int count, unpack_mode mode, device_stream *s),
+         (d, &w->f, w->to, w->from, w->pieces.at, w->pieces.count, (unpack_mode)w->flags, NULL), .f = *f,
+         .to = field, .from = buffer, .pieces = deferred_pieces_of(pieces, count), .flags = (int)mode)
 
-static int deferred_run_temporal_pass(device *d, const deferred_work *w)
-{
-    return deferred.host.temporal_pass(d, &w->shape, w->to, w->to_prev, w->from, w->from_prev, w->boxes[0],
-                                       w->flags, &w->sides, w->result, NULL);
-}
+DEFERRED(transpose,
+         (device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
+          int64_t cols, int flags, device_stream *s),
+         (d, w->f.type, w->to, w->number[0], w->source, w->number[1], w->number[2], w->number[3], w->flags,
+          NULL),
+         .f.type = t, .to = to, .source = from, .flags = flags, .number = { to_pitch, from_pitch, rows, cols })
 
-static int deferred_temporal_pass(device *d, const field_shape *f, void *next, void *next_prev,
-                                  const void *cur, const void *prev, box cells, int steps,
-                                  const boundary *sides, uint64_t *change, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_temporal_pass, f, next, cur, prev);
-    w.to_prev = next_prev, w.flags = steps, w.sides = *sides, w.result = change;
-    return deferred_push_boxes(w, &cells, 1, s);
-}
+DEFERRED(value_fill,
+         (device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s),
+         (d, &w->f, w->to, &w->formula, w->cells, NULL), .f = *f, .to = field, .formula = *v, .cells = cells)
 
-static int deferred_run_boundary_fill(device *d, const deferred_work *w)
-{
-    return deferred.host.boundary_fill(d, &w->shape, w->to, &w->sides, w->boxes, w->count, NULL);
-}
+DEFERRED(max_error,
+         (device *d, const field_shape *f, const void *field, const value *v, box cells, uint64_t *result,
+          device_stream *s),
+         (d, &w->f, w->from, &w->formula, w->cells, w->result, NULL), .f = *f, .from = field, .formula = *v,
+         .cells = cells, .result = result)
 
-static int deferred_boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides,
-                                  const box *boxes, int count, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_boundary_fill, f, field, NULL, NULL);
-    w.sides = *sides;
-    return deferred_push_boxes(w, boxes, count, s);
-}
+DEFERRED(max_change,
+         (device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
+          device_stream *s),
+         (d, &w->f, w->from, w->from_prev, w->cells, w->result, NULL), .f = *f, .from = a, .from_prev = b,
+         .cells = cells, .result = result)
 
-static int deferred_push_pieces(deferred_work w, const pack_piece *pieces, int count, device_stream *s)
-{
-    assert(count <= PACK_PIECES_MAX);
-    if (count > 0) memcpy(w.pieces, pieces, (size_t)count * sizeof *pieces);
-    w.count = count;
-    return deferred_push(s, &w);
-}
-
-static int deferred_run_pack(device *d, const deferred_work *w)
-{
-    return deferred.host.pack(d, &w->shape, w->from, w->to, w->pieces, w->count, NULL);
-}
-
-static int deferred_pack(device *d, const field_shape *f, const void *field, void *buffer,
-                         const pack_piece *pieces, int count, device_stream *s)
-{
-    return deferred_push_pieces(deferred_on_fields(deferred_run_pack, f, buffer, field, NULL), pieces, count,
-                                s);
-}
-
-static int deferred_run_unpack(device *d, const deferred_work *w)
-{
-    return deferred.host.unpack(d, &w->shape, w->to, w->from, w->pieces, w->count, (unpack_mode)w->flags,
-                                NULL);
-}
-
-static int deferred_unpack(device *d, const field_shape *f, void *field, const void *buffer,
-                           const pack_piece *pieces, int count, unpack_mode mode, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_unpack, f, field, buffer, NULL);
-    w.flags = (int)mode;
-    return deferred_push_pieces(w, pieces, count, s);
-}
-
-static int deferred_run_transpose(device *d, const deferred_work *w)
-{
-    return deferred.host.transpose(d, w->shape.type, w->to, w->number[0], (void *)(uintptr_t)w->from,
-                                   w->number[1], w->number[2], w->number[3], w->flags, NULL);
-}
-
-static int deferred_transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
-                              int64_t rows, int64_t cols, int flags, device_stream *s)
-{
-    const field_shape f = { .type = t };
-    deferred_work w = deferred_on_fields(deferred_run_transpose, &f, to, from, NULL);
-    w.flags = flags;
-    w.number[0] = to_pitch, w.number[1] = from_pitch, w.number[2] = rows, w.number[3] = cols;
-    return deferred_push(s, &w);
-}
-
-static int deferred_run_value_fill(device *d, const deferred_work *w)
-{
-    return deferred.host.value_fill(d, &w->shape, w->to, &w->formula, w->boxes[0], NULL);
-}
-
-static int deferred_value_fill(device *d, const field_shape *f, void *field, const value *v, box cells,
-                               device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_value_fill, f, field, NULL, NULL);
-    w.formula = *v;
-    return deferred_push_boxes(w, &cells, 1, s);
-}
-
-static int deferred_run_max_error(device *d, const deferred_work *w)
-{
-    return deferred.host.max_error(d, &w->shape, w->from, &w->formula, w->boxes[0], w->result, NULL);
-}
-
-static int deferred_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
-                              uint64_t *result, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_max_error, f, NULL, field, NULL);
-    w.formula = *v, w.result = result;
-    return deferred_push_boxes(w, &cells, 1, s);
-}
-
-static int deferred_run_max_change(device *d, const deferred_work *w)
-{
-    return deferred.host.max_change(d, &w->shape, w->from, w->from_prev, w->boxes[0], w->result, NULL);
-}
-
-static int deferred_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
-                               uint64_t *result, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_max_change, f, NULL, a, b);
-    w.result = result;
-    return deferred_push_boxes(w, &cells, 1, s);
-}
-
-static int deferred_run_fingerprint(device *d, const deferred_work *w)
-{
-    return deferred.host.fingerprint(d, &w->shape, w->from, w->number[0], w->number[1], w->number[2],
-                                     w->result, NULL);
-}
-
-static int deferred_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global,
-                                int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_fingerprint, f, NULL, field, NULL);
-    w.number[0] = nx_global, w.number[1] = x_first, w.number[2] = y_first, w.result = result;
-    return deferred_push(s, &w);
-}
+DEFERRED(fingerprint,
+         (device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
+          int64_t y_first, uint64_t *result, device_stream *s),
+         (d, &w->f, w->from, w->number[0], w->number[1], w->number[2], w->result, NULL), .f = *f,
+         .from = field, .number = { nx_global, x_first, y_first }, .result = result)
 
 #define DEFERRED_FUNCTIONS(X)                                                                               \
     X(synchronize)                                                                                          \
