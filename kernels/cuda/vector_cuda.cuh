@@ -29,5 +29,15 @@ template <typename T> static __device__ __forceinline__ void store_once(T *p, co
     __stcs(reinterpret_cast<typename vector16<T>::type *>(p), pack16(c));
 }
 
+/* Host side: launch(T()) with the cells' type T. */
+template <typename LAUNCH> static inline cudaError_t by_type(dtype t, LAUNCH launch)
+{
+    switch (t) {
+    case DTYPE_F32: return launch(float());
+    case DTYPE_F64: return launch(double());
+    }
+    return cudaErrorInvalidValue;
+}
+
 static __device__ __forceinline__ float mirror(float v, float u) { return cell_mirror_f32(v, u); }
 static __device__ __forceinline__ double mirror(double v, double u) { return cell_mirror_f64(v, u); }
