@@ -39,10 +39,7 @@ static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
     return device_cuda_checked(cudaMemGetInfo(free_bytes, total_bytes));
 }
 
-static int synchronize(device *d)
-{
-    return device_cuda_checked(cudaDeviceSynchronize());
-}
+static int synchronize(device *d) { return device_cuda_checked(cudaDeviceSynchronize()); }
 
 /* ---- memory ---- */
 
@@ -126,7 +123,6 @@ static int stream_sync(device *d, device_stream *s)
     return device_cuda_checked(cudaStreamSynchronize(device_cuda_stream(s)));
 }
 
-/* Answer of a query: "not ready" is no failure. */
 static int event_create(device *d, bool timed, device_event **out)
 {
     cudaEvent_t event = NULL;
@@ -157,6 +153,7 @@ static int event_sync(device *d, device_event *e)
     return device_cuda_checked(cudaEventSynchronize(event_of(e)));
 }
 
+/* "Not ready" is no failure. */
 static int event_done(device *d, device_event *ev, bool *done)
 {
     const cudaError_t e = cudaEventQuery(event_of(ev));
@@ -379,10 +376,7 @@ int device_cuda_count(const char **why)
     return 0;
 }
 
-void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
-{
-    uuid[0] = '\0';
-}
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES]) { uuid[0] = '\0'; }
 
 device *device_cuda_create(int ordinal, int *code)
 {

@@ -36,19 +36,32 @@ typedef struct device_host {
     size_t far_cache_bytes;   /* all last-level caches that the threads can fill */
 } device_host;
 
-/* Lets the calls of a host device take simulated time, by the environment's WEFT_SIM_LAUNCH_S and
- * WEFT_SIM_BYTES_PER_S. Builds without SIM=1 change nothing. */
+/* Simulated time (device_sim.c): names the rates of a host device; lets a call take that of a launch and of
+ * the bytes that it moves. Builds without SIM=1 do nothing. */
 void device_sim_model(device *d);
+#if WEFT_SIM
+void device_sim_take(double bytes);
+#else
+static inline void device_sim_take(double bytes) {}
+#endif
 
 /* Below this many cells a team costs more to wake than it saves. */
 enum { DEVICE_HOST_TEAM_CELLS = 16384 };
 
 /* Threads for a kernel on `cells` cells, which begins here. Inside a parallel region the calling thread works
- * alone, because each thread then serves one stream. */
-static inline int device_host_team(const device *d, int64_t cells)
+ * alone, because each thread then serves one stream. moved_bytes: of a call that takes simulated time; 0: of
+ * the set-up and the verdict, which take none. */
+static inline int device_host_team(const device *d, int64_t cells, double moved_bytes)
 {
+    if (moved_bytes > 0) device_sim_take(moved_bytes);
     if (cells >= DEVICE_HOST_TEAM_CELLS) (void)fp_default();
     return cells < DEVICE_HOST_TEAM_CELLS || omp_in_parallel() ? 1 : d->threads;
+}
+
+/* Bytes of so many words of each cell. */
+static inline double device_host_moved(dtype t, int words, int64_t cells)
+{
+    return (double)words * (double)dtype_bytes(t) * (double)cells;
 }
 
 /* A thread's share of a box: a strip of rows. If rows are too few to share evenly (one, in 1D), it is a piece

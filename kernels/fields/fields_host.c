@@ -20,7 +20,7 @@ static void value_row_f64(double *u, const value *v, int64_t x, int64_t y, int64
 
 int value_host_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
 {
-    const int team = device_host_team(d, box_cells(cells));
+    const int team = device_host_team(d, box_cells(cells), 0);
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
@@ -90,7 +90,7 @@ uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t c
 int reduce_host_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s)
 {
-    const int team = device_host_team(d, box_cells(cells));
+    const int team = device_host_team(d, box_cells(cells), 0);
     uint64_t most = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(max : most)
     {
@@ -110,7 +110,7 @@ int reduce_host_max_error(device *d, const field_shape *f, const void *field, co
 int reduce_host_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
                            uint64_t *result, device_stream *s)
 {
-    const int team = device_host_team(d, box_cells(cells));
+    const int team = device_host_team(d, box_cells(cells), device_host_moved(f->type, 2, box_cells(cells)));
     uint64_t most = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(max : most)
     {
@@ -128,7 +128,7 @@ int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, 
                             int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
 {
     const box own = field_own(f);
-    const int team = device_host_team(d, box_cells(own));
+    const int team = device_host_team(d, box_cells(own), 0);
     uint64_t sum = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(+ : sum)
     {
@@ -176,7 +176,7 @@ static memory_pattern from_word(memory_pattern p, int64_t i)
 
 int pattern_host_write(device *d, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
 {
-    const int team = device_host_team(d, words);
+    const int team = device_host_team(d, words, 0);
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         const box part =
@@ -189,7 +189,7 @@ int pattern_host_write(device *d, uint64_t *to, int64_t words, const memory_patt
 int pattern_host_check(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
                        pattern_wrong *result, device_stream *s)
 {
-    const int team = device_host_team(d, words);
+    const int team = device_host_team(d, words, 0);
     uint64_t wrong = 0, first = UINT64_MAX;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(+ : wrong) reduction(min : first)
     {

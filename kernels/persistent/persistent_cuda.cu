@@ -71,15 +71,9 @@ int persistent_cuda_pass(device *d, const field_shape *f, void *next, const void
     const persistent_state *p = self->persistent;
     assert(p && p->nx == f->nx && p->ny == f->ny && next != cur && steps > 0);
     assert(p->cut == (m->above || m->below));
-    const persistent_call call = { &p->plan,
-                                   f,
-                                   field_at(f, next, 0, 0),
-                                   field_at_const(f, cur, 0, 0),
-                                   steps,
-                                   own_sides,
-                                   p->cut,
-                                   m,
-                                   (unsigned long long *)change,
-                                   device_cuda_stream(s) };
+    const persistent_call call = {
+        &p->plan, f, field_at(f, next, 0, 0),      field_at_const(f, cur, 0, 0), steps, own_sides,
+        p->cut,   m, (unsigned long long *)change, device_cuda_stream(s)
+    };
     return unit_of(&self->bound)->kernels[p->plan.tiling].pass(&call);
 }

@@ -80,7 +80,7 @@ int stencil_host_pass(device *d, const field_shape *f, void *next, const void *c
     };
     int64_t cells = 0;
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
-    const int team = device_host_team(d, cells);
+    const int team = device_host_team(d, cells, device_host_moved(f->type, op->has_prev ? 3 : 2, cells));
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         for (int i = 0; i < count; i++) {

@@ -85,7 +85,8 @@ int transpose_cuda(device *, dtype t, void *to, int64_t to_pitch, void *from, in
     if (rows <= 0 || cols <= 0) return cudaSuccess;
     return by_type(t, [&](auto cell) {
         using T = decltype(cell);
-        const uintptr_t all = (uintptr_t)to | (uintptr_t)from | (uintptr_t)(to_pitch | from_pitch) * sizeof(T);
+        const uintptr_t pitches = (uintptr_t)(to_pitch | from_pitch) * sizeof(T),
+                        all = (uintptr_t)to | (uintptr_t)from | pitches;
         const bool aligned = all % SECTOR_BYTES == 0, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
         const auto launch_way = aligned ? (increment ? launch<T, ALIGNED, true> : launch<T, ALIGNED, false>)
                                         : (increment ? launch<T, CELLS, true> : launch<T, SHIFTED, false>);
