@@ -184,12 +184,11 @@ struct device {
                                device_stream *s);
     /* Temporal blocking: several steps of the bound stencil in one pass over memory. It computes next in a
      * box from cur, and with two levels also next_prev, from cur and prev; temporal.h states what their
-     * ghosts hold. temporal_steps: the best number of steps of a pass of at most `most` (>= 1); 0: this
-     * stencil has no such passes. temporal_pass takes only such numbers. temporal_change_steps: the same for
-     * passes that can take the norm of their last step: they raise *change (device memory; NULL: no norm) to
-     * max_change of the last two levels. Each such number is one of temporal_steps too. */
-    int (*temporal_steps)(device *d, int most);
-    int (*temporal_change_steps)(device *d, int most);
+     * ghosts hold. temporal_steps: the best number of steps of a pass of at most `most` (>= 1), with norm of
+     * one that can take the norm of its last step; 0: this stencil has no such passes. temporal_pass takes
+     * only such numbers. It raises *change (device memory; NULL: no norm) to max_change of the last two
+     * levels. Each number of a pass with a norm is one of a pass without, too. */
+    int (*temporal_steps)(device *d, int most, bool norm);
     int (*temporal_pass)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
                          const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
                          device_stream *s);

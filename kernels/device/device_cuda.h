@@ -55,7 +55,6 @@ static inline int device_cuda_checked(cudaError_t e)
     X(inkernel_flag_words, inkernel_cuda_flag_words) \
     X(stencil_pass, stencil_cuda_pass) \
     X(temporal_steps, temporal_cuda_steps) \
-    X(temporal_change_steps, temporal_cuda_change_steps) \
     X(temporal_pass, temporal_cuda_pass) \
     X(persistent_bytes, persistent_cuda_bytes) \
     X(persistent_prepare, persistent_cuda_prepare) \

@@ -119,7 +119,6 @@ device_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes, bool
     X(stencil_bind, stencil_host_bind) \
     X(stencil_pass, stencil_host_pass) \
     X(temporal_steps, temporal_host_steps) \
-    X(temporal_change_steps, temporal_host_steps) \
     X(temporal_pass, temporal_host_pass) \
     X(boundary_fill, boundary_host_fill) \
     X(pack, pack_host) \

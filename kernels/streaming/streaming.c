@@ -60,7 +60,7 @@ static const char *error_text(int code)
 int streaming_device_pass_steps(const void *owner, int most, bool norm)
 {
     device *d = (device *)(uintptr_t)owner; /* asked, not changed */
-    return norm ? d->temporal_change_steps(d, most) : d->temporal_steps(d, most);
+    return d->temporal_steps(d, most, norm);
 }
 
 /* ---- a visit ---- */
@@ -306,17 +306,12 @@ static int visit_rows(device *d, const field_shape *f, void *next, void *next_pr
 
 /* ---- questions ---- */
 
-static int temporal_steps(device *d, int most)
+static int temporal_steps(device *d, int most, bool norm)
 {
     const streaming *s = (const streaming *)d;
     const int longest = s->window.slot_rows > 0 ? s->window.steps : STREAMING_STEPS_MAX;
-    return s->through->temporal_steps(s->through, 1) == 0 ? 0 : most < longest ? most : longest;
-}
-
-static int temporal_change_steps(device *d, int most)
-{
-    const streaming *s = (const streaming *)d;
-    return s->through->temporal_change_steps(s->through, most) == 0 ? 0 : temporal_steps(d, most);
+    const int least = s->through->temporal_steps(s->through, norm ? most : 1, norm);
+    return least == 0 ? 0 : most < longest ? most : longest;
 }
 
 /* The host's kernels serve single steps, the other device's kernels a visit. */
@@ -423,7 +418,6 @@ int streaming_create(device *through, int threads, device **out)
     d->free = release;
     d->stencil_bind = stencil_bind;
     d->temporal_steps = temporal_steps;
-    d->temporal_change_steps = temporal_change_steps;
     d->temporal_pass = visit_rows;
     *out = d;
     /* copies have priority, so that they never wait */

@@ -37,14 +37,9 @@ int temporal_cuda_bind(device *d, const stencil *op)
     return e;
 }
 
-int temporal_cuda_steps(device *d, int most)
+int temporal_cuda_steps(device *d, int most, bool norm)
 {
-    return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_PLAIN);
-}
-
-int temporal_cuda_change_steps(device *d, int most)
-{
-    return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_NORM);
+    return temporal_longest(&((const device_cuda *)d)->bound, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
 }
 
 int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,

@@ -228,7 +228,7 @@ static void cascade(strip *s, void *next, void *next_prev)
     }
 }
 
-int temporal_host_steps(device *d, int most)
+int temporal_host_steps(device *d, int most, bool norm)
 {
     return !can_serve(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
 }
@@ -287,7 +287,7 @@ int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_p
     const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius;
     const int64_t all = box_cells(cells);
     const int team = device_host_team(d, all, device_host_moved(f->type, op->has_prev ? 4 : 2, all));
-    assert(op->type == f->type && next != cur && temporal_host_steps(d, steps) == steps);
+    assert(op->type == f->type && next != cur && temporal_host_steps(d, steps, false) == steps);
     assert((prev != NULL) == op->has_prev && (next_prev != NULL) == op->has_prev);
     if (box_empty(cells)) return 0;
     strip any = { .shape = f,

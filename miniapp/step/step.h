@@ -172,7 +172,7 @@ typedef struct step_job {
     bool exchange;         /* false: without the halo (stale ghosts), to time the same step without
                             * communication */
     uint64_t *norm; /* NULL, or this rank's max |next - cur| of the last step is taken: a block, of a number
-                       of steps that temporal_change_steps gave, or a persistent pass, leaves it there; a step
+                       of steps that temporal_steps gave, or a persistent pass, leaves it there; a step
                        that step_can_change in its inkernel_pass */
     const step_probe *probe;  /* may be NULL */
     bool captured;            /* the same work every time: the two below are given; else step_take's own */

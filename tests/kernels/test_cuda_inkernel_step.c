@@ -121,7 +121,8 @@ static void enqueue_steps(one_rank *rank, int ranks)
             const int from = n % 2, to = 1 - from;
             inkernel_step step = me->step[to];
             step.epoch = (uint64_t)n % INKERNEL_EPOCHS;
-            DO(TESTED, stencil_inkernel, &me->shape, me->field[to], me->field[from], me->field[to], &step, me->stream);
+            DO(TESTED, stencil_inkernel, &me->shape, me->field[to], me->field[from], me->field[to], &step,
+               me->stream);
         }
 }
 
@@ -163,7 +164,8 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
     for (int n = 0; n < STEPS; n++) {
         const int from = n % 2, to = 1 - from;
         DO(ANSWER, boundary_fill, &whole, level[from].at[ANSWER], sides, around, 4, stream[ANSWER]);
-        DO(ANSWER, stencil_pass, &whole, level[to].at[ANSWER], level[from].at[ANSWER], level[to].at[ANSWER], &own, 1, stream[ANSWER]);
+        DO(ANSWER, stencil_pass, &whole, level[to].at[ANSWER], level[from].at[ANSWER], level[to].at[ANSWER],
+           &own, 1, stream[ANSWER]);
     }
     for (int i = 0; i < ranks; i++)
         for (int k = 0; k < 2; k++)
@@ -255,7 +257,8 @@ static void change(void **state)
         step.clear = result + NORM;
         DO(TESTED, fill_bytes, step.clear, 255, INKERNEL_NORM_BYTES, rank.stream);
         DO(TESTED, stencil_inkernel, &f, rank.field[1], rank.field[0], NULL, &step, rank.stream);
-        DO(TESTED, max_change, &f, rank.field[1], rank.field[0], field_own(&f), result + 2 * NORM, rank.stream);
+        DO(TESTED, max_change, &f, rank.field[1], rank.field[0], field_own(&f), result + 2 * NORM,
+           rank.stream);
         DO(TESTED, copy, seen, result, sizeof seen, rank.stream);
         DO(TESTED, stream_sync, rank.stream);
         for (int i = 0; i < NORM; i++) {

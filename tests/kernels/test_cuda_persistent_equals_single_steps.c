@@ -5,7 +5,7 @@
 
 enum { PASSES = 2 };
 
-/* False where the GPU cannot. Every other case takes norms: the second pass raises what the first one left. */
+/* False where the GPU cannot. Every other case takes norms: the second pass raises what the first left. */
 static bool problem_case(const problem *p)
 {
     device *const gpu = dev[TESTED], *const host = dev[ANSWER];

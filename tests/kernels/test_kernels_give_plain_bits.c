@@ -265,7 +265,8 @@ static void transposes(void **state)
             for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
                 transposes_of(type, shapes[k][0], shapes[k][1], (int)k, flags);
             transpose_case(type, 40009, 2, 40010, 3, 0, 0, flags);
-            if (!SANITIZED || flags == 1 + (int)type) /* the host's go in bands; rows of `to` begin anywhere */
+            /* the host's go in bands; rows of `to` begin anywhere */
+            if (!SANITIZED || flags == 1 + (int)type)
                 transpose_case(type, 643, 4096, 643, 4096, 0, 0, flags);
         }
 }
@@ -402,7 +403,8 @@ static void patterns(void **state)
         word ^= (uint64_t)1 << (k * 11 % 64);
         ON_BOTH put(i, (uint64_t *)memory.at[i] + at, &word, sizeof word);
         check_patterns(&memory, &result, words, &p, 1);
-        const memory_pattern other = { .seed = 5, .first = p.first + 2, .flip = p.flip, .walking = p.walking };
+        memory_pattern other = p;
+        other.first += 2;
         check_patterns(&memory, &result, words, &other, (uint64_t)words - 1);
         const size_t behind = k % 4 ? 0 : 8 * (size_t)(words - at - 1);
         ON_BOTH DO(i, fill_bytes, (uint64_t *)memory.at[i] + at + 1, 0, behind, stream[i]);

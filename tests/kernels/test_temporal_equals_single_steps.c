@@ -46,7 +46,7 @@ static void window_case(const problem *p, const answer *a, box w)
     int at = 0;
     bool norm = false;
     for (int left = p->steps; left > 0; at = 1 - at) {
-        const int steps = d->temporal_steps(d, left);
+        const int steps = d->temporal_steps(d, left, false);
         assert_in_range(steps, 1, left);
         left -= steps;
         const box cells = with_data(&own, &sides, (int64_t)left * p->op.radius);
@@ -59,7 +59,7 @@ static void window_case(const problem *p, const answer *a, box w)
         /* what bytes the last pass finds: of a number, as ghosts that are worked out of NaN are NaN */
         for (int k = 0; k < levels && left == 0; k++)
             ON_BOTH DO(i, fill_bytes, next[k].at[i], UNWRITTEN, own.bytes, stream[i]);
-        norm = left == 0 && turn % 2 == 0 && d->temporal_change_steps(d, steps) == steps;
+        norm = left == 0 && turn % 2 == 0 && d->temporal_steps(d, steps, true) == steps;
         for (int i = 0; i < (parted ? 2 : 1); i++)
             DO(TESTED, temporal_pass, &own, next[0].at[TESTED], next[1].at[TESTED], cur[0].at[TESTED],
                cur[1].at[TESTED], parted ? parts[i] : cells, steps, &sides, norm ? change.at[TESTED] : NULL,
@@ -103,7 +103,7 @@ static int kinds_of(stencil_form form) { return form == STENCIL_BOX ? 2 : 4; }
 static bool bind_kind(problem *p, stencil_form form, int radius, int kind)
 {
     p->op = bind_random(form, radius, kind % 2 == 0 ? DTYPE_F32 : DTYPE_F64, kind >= 2 ? -0.9 : 0);
-    return dev[TESTED]->temporal_steps(dev[TESTED], 16) > 0;
+    return dev[TESTED]->temporal_steps(dev[TESTED], 16, false) > 0;
 }
 
 /* All sides, small odd sizes: narrower than a strip, lower than the halo depth. */
@@ -140,7 +140,7 @@ static void narrow(void **state)
     for (int i = 0; i < 6; i++)
         for (int kind = 0; kind < kinds_of(i < 4 ? STENCIL_STAR : STENCIL_BOX); kind++) {
             if (!bind_kind(&p, i < 4 ? STENCIL_STAR : STENCIL_BOX, i < 4 ? i + 1 : i - 3, kind)) continue;
-            p.steps = dev[TESTED]->temporal_steps(dev[TESTED], 16);
+            p.steps = dev[TESTED]->temporal_steps(dev[TESTED], 16, false);
             if (SANITIZED && (i + kind) % 3 != 0) continue;
             for (p.nx = p.op.radius; p.nx <= 70; p.nx += 3 + (p.nx + i + kind) % 4) {
                 p.ny = p.op.radius + (5 * p.nx + i) % 29;

@@ -347,7 +347,8 @@ DEFERRED(transpose,
           int64_t cols, int flags, device_stream *s),
          (d, w->f.type, w->to, w->number[0], w->source, w->number[1], w->number[2], w->number[3], w->flags,
           NULL),
-         .f.type = t, .to = to, .source = from, .flags = flags, .number = { to_pitch, from_pitch, rows, cols })
+         .f.type = t, .to = to, .source = from, .flags = flags,
+         .number = { to_pitch, from_pitch, rows, cols })
 
 DEFERRED(value_fill,
          (device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s),

@@ -266,7 +266,8 @@ static int plain_fingerprint(device *d, const field_shape *f, const void *field,
 static uint64_t plain_word(const memory_pattern *p, int64_t i)
 {
     const uint64_t at = p->first + (uint64_t)i;
-    return (p->walking ? 1ull << (p->seed + at) % 64 : plain_mix(p->seed + (at + 1) * PLAIN_GOLDEN)) ^ p->flip;
+    const uint64_t hash = plain_mix(p->seed + (at + 1) * PLAIN_GOLDEN);
+    return (p->walking ? 1ull << (p->seed + at) % 64 : hash) ^ p->flip;
 }
 
 static int plain_pattern_write(device *d, uint64_t *to, int64_t words, const memory_pattern *p,
