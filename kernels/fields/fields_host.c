@@ -3,46 +3,15 @@
 #include "core/pattern.h"
 #include "device/device_host.h"
 
-/* ---- fields given by a formula: cell_value in double, rounded once to the field's type. This is usually the
- * first kernel that writes a field, so its shares of rows decide where their pages lie ---- */
-
-DEVICE_HOST_CLONES
-static void value_row_f32(float *u, const value *v, int64_t x, int64_t y, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) u[i] = (float)cell_value(v, x + i, y);
-}
-
-DEVICE_HOST_CLONES
-static void value_row_f64(double *u, const value *v, int64_t x, int64_t y, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) u[i] = cell_value(v, x + i, y);
-}
-
-int value_host_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
-{
-    const int team = device_host_team(d, box_cells(cells), 0);
-#pragma omp parallel num_threads(team) if (team > 1)
-    {
-        const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
-        for (int64_t y = part.y0; y < part.y1; y++) {
-            void *row = field_at(f, field, part.x0, y);
-            switch (f->type) {
-            case DTYPE_F32: value_row_f32(row, v, part.x0, y, box_width(part)); break;
-            case DTYPE_F64: value_row_f64(row, v, part.x0, y, box_width(part)); break;
-            }
-        }
-    }
-    return 0;
-}
-
-/* ---- norms and the fingerprint: each thread reduces its rows, and the threads' results are joined by a
- * maximum of bit patterns or a sum mod 2^64. Both commute exactly, so the threads' shares do not matter
- * ---- */
-
 static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* Functions of one row of n cells. The maxima are over patterns of |d|, in which NaN is above infinity. */
-#define DEFINE_REDUCE(CELL, BITS, SUFFIX)                                                                \
+#define DEFINE_ROWS(CELL, BITS, SUFFIX)                                                                  \
+    DEVICE_HOST_CLONES                                                                                   \
+    static void value_row##SUFFIX(CELL *u, const value *v, int64_t x, int64_t y, int64_t n)              \
+    {                                                                                                    \
+        for (int64_t i = 0; i < n; i++) u[i] = (CELL)cell_value(v, x + i, y);                            \
+    }                                                                                                    \
     DEVICE_HOST_CLONES                                                                                   \
     static uint64_t error_row##SUFFIX(const CELL *u, const value *v, int64_t x, int64_t y, int64_t n)    \
     {                                                                                                    \
@@ -66,8 +35,32 @@ static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
         return sum;                                                                                      \
     }
 
-DEFINE_REDUCE(float, cell_bits_f32, _f32)
-DEFINE_REDUCE(double, cell_bits_f64, _f64)
+DEFINE_ROWS(float, cell_bits_f32, _f32)
+DEFINE_ROWS(double, cell_bits_f64, _f64)
+
+/* ---- fields given by a formula: cell_value in double, rounded once to the field's type. This is usually the
+ * first kernel that writes a field, so its shares of rows decide where their pages lie ---- */
+
+int value_host_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
+{
+    const int team = device_host_team(d, box_cells(cells), 0);
+#pragma omp parallel num_threads(team) if (team > 1)
+    {
+        const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
+        for (int64_t y = part.y0; y < part.y1; y++) {
+            void *row = field_at(f, field, part.x0, y);
+            switch (f->type) {
+            case DTYPE_F32: value_row_f32(row, v, part.x0, y, box_width(part)); break;
+            case DTYPE_F64: value_row_f64(row, v, part.x0, y, box_width(part)); break;
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- norms and the fingerprint: each thread reduces its rows, and the threads' results are joined by a
+ * maximum of bit patterns or a sum mod 2^64. Both commute exactly, so the threads' shares do not matter
+ * ---- */
 
 uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells)
 {
