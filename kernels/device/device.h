@@ -248,11 +248,17 @@ struct device {
 /* The device that computes: d itself, or the GPU behind it if the fields stay in host memory. */
 static inline const device *device_computing(const device *d) { return d->through ? d->through : d; }
 
-/* DEVICE_FUNCTION declares a function of the type of a member. The other two serve lists of members and
- * functions: they declare each function, or put it into its member. */
+/* The functions of a device that all devices have in a file of their subject: stencil_pass_host for the member
+ * stencil_pass. X declares each (DEVICE_DECLARED), or puts it into its member (DEVICE_SET). */
+#define DEVICE_KERNELS(X, on) \
+    X(on, stencil_bind) X(on, stencil_pass) X(on, temporal_steps) X(on, temporal_pass) \
+    X(on, boundary_fill) X(on, pack) X(on, unpack) X(on, transpose) X(on, value_fill) \
+    X(on, max_error) X(on, max_change) X(on, fingerprint) X(on, pattern_write) X(on, pattern_check)
 #define DEVICE_FUNCTION(member, name) __typeof__(*((device *)0)->member) name
-#define DEVICE_DECLARED(member, name) DEVICE_FUNCTION(member, name);
-#define DEVICE_SET(member, name) .member = name,
+#define DEVICE_DECLARED(on, member) DEVICE_FUNCTION(member, member##_##on);
+#define DEVICE_SET(on, member) .member = member##_##on,
+/* A function of the member's name in the device's own file. */
+#define DEVICE_OWN(member) .member = member,
 
 /* A host device; threads = 0: OpenMP's own number. Never fails. */
 device *device_host_create(int threads);

@@ -259,36 +259,19 @@ static void destroy(device **self)
 
 static const device functions = {
     .kind = DEVICE_CUDA,
-    .destroy = destroy,
     .error_text = device_cuda_error_text,
-    .bind_thread = bind_thread,
-    .memory_info = memory_info,
-    .synchronize = synchronize,
     .alloc = cuda_alloc,
     .free = cuda_free,
-    .pin = pin,
-    .unpin = unpin,
-    .handle_make = handle_make,
-    .handle_open = handle_open,
-    .handle_close = handle_close,
-    .stream_create = stream_create,
-    .stream_destroy = stream_destroy,
-    .stream_sync = stream_sync,
-    .event_create = event_create,
-    .event_destroy = event_destroy,
-    .event_record = event_record,
-    .event_wait = event_wait,
-    .event_sync = event_sync,
-    .event_done = event_done,
-    .event_seconds = event_seconds,
-    .graph_begin = graph_begin,
-    .graph_end = graph_end,
-    .graph_launch = graph_launch,
-    .graph_destroy = graph_destroy,
     .copy = cuda_copy,
     .copy_rows = cuda_copy_rows,
     .fill_bytes = cuda_fill_bytes,
-    DEVICE_CUDA_FUNCTIONS(DEVICE_SET)
+    DEVICE_OWN(destroy) DEVICE_OWN(bind_thread) DEVICE_OWN(memory_info) DEVICE_OWN(synchronize)
+    DEVICE_OWN(pin) DEVICE_OWN(unpin) DEVICE_OWN(handle_make) DEVICE_OWN(handle_open) DEVICE_OWN(handle_close)
+    DEVICE_OWN(stream_create) DEVICE_OWN(stream_destroy) DEVICE_OWN(stream_sync)
+    DEVICE_OWN(event_create) DEVICE_OWN(event_destroy) DEVICE_OWN(event_record) DEVICE_OWN(event_wait)
+    DEVICE_OWN(event_sync) DEVICE_OWN(event_done) DEVICE_OWN(event_seconds)
+    DEVICE_OWN(graph_begin) DEVICE_OWN(graph_end) DEVICE_OWN(graph_launch) DEVICE_OWN(graph_destroy)
+    DEVICE_KERNELS(DEVICE_SET, cuda) DEVICE_CUDA_KERNELS(DEVICE_SET, cuda)
 };
 
 /* "GPU-...", as nvidia-smi writes it. */

@@ -228,30 +228,21 @@ device *device_host_create(int threads)
     h->base = (device){
         .kind = DEVICE_HOST,
         .threads = threads > 0 ? threads : omp_get_max_threads(),
-        .destroy = destroy,
-        .error_text = error_text,
         .bind_thread = is_done,
-        .memory_info = memory_info,
         .synchronize = is_done,
         .alloc = host_alloc,
         .free = host_free,
         .no_graphs = "the host device runs work at once and has no graphs",
         .unshared = "the host device shares no memory between ranks",
-        .stream_create = stream_create,
-        .stream_destroy = stream_destroy,
-        .stream_sync = stream_sync,
-        .event_create = event_create,
-        .event_destroy = event_destroy,
-        .event_record = event_record,
-        .event_wait = event_wait,
-        .event_sync = event_sync,
-        .event_done = event_done,
-        .event_seconds = event_seconds,
         .copy = host_copy,
         .copy_rows = host_copy_rows,
         .fill_bytes = host_fill_bytes,
-        DEVICE_HOST_FUNCTIONS(DEVICE_SET).stencil_inkernel_can = inkernel_can,
-        .persistent_bytes = persistent_bytes,
+        .stencil_inkernel_can = inkernel_can,
+        DEVICE_OWN(destroy) DEVICE_OWN(error_text) DEVICE_OWN(memory_info)
+        DEVICE_OWN(stream_create) DEVICE_OWN(stream_destroy) DEVICE_OWN(stream_sync)
+        DEVICE_OWN(event_create) DEVICE_OWN(event_destroy) DEVICE_OWN(event_record) DEVICE_OWN(event_wait)
+        DEVICE_OWN(event_sync) DEVICE_OWN(event_done) DEVICE_OWN(event_seconds) DEVICE_OWN(persistent_bytes)
+        DEVICE_KERNELS(DEVICE_SET, host)
     };
     processor_name(h->base.name, sizeof h->base.name);
     measure_caches(h);

@@ -231,7 +231,7 @@ unsigned blocks_of(int64_t pairs) { return (unsigned)((pairs + THREADS * PAIRS -
 
 } // namespace
 
-int value_cuda_fill(device *, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
+int value_fill_cuda(device *, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
 {
     const tiles all = tiles_make(&cells, 1, 1, FILL_THREADS, FILL_ROWS);
     if (all.blocks == 0) return cudaSuccess;
@@ -242,7 +242,7 @@ int value_cuda_fill(device *, const field_shape *f, void *field, const value *v,
     });
 }
 
-int reduce_cuda_max_error(device *, const field_shape *f, const void *field, const value *v, box cells,
+int max_error_cuda(device *, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s)
 {
     return by_type(f->type, [&](auto cell) {
@@ -251,7 +251,7 @@ int reduce_cuda_max_error(device *, const field_shape *f, const void *field, con
     });
 }
 
-int reduce_cuda_max_change(device *, const field_shape *f, const void *a, const void *b, box cells,
+int max_change_cuda(device *, const field_shape *f, const void *a, const void *b, box cells,
                            uint64_t *result, device_stream *s)
 {
     return by_type(f->type, [&](auto cell) {
@@ -261,7 +261,7 @@ int reduce_cuda_max_change(device *, const field_shape *f, const void *a, const 
     });
 }
 
-int reduce_cuda_fingerprint(device *, const field_shape *f, const void *field, int64_t nx_global,
+int fingerprint_cuda(device *, const field_shape *f, const void *field, int64_t nx_global,
                             int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
 {
     const uint64_t linear = (uint64_t)y_first * (uint64_t)nx_global + (uint64_t)x_first;
@@ -273,7 +273,7 @@ int reduce_cuda_fingerprint(device *, const field_shape *f, const void *field, i
     });
 }
 
-int pattern_cuda_write(device *, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
+int pattern_write_cuda(device *, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
 {
     assert(words % 2 == 0 && words <= PATTERN_WORDS_MAX);
     if (words == 0) return cudaSuccess;
@@ -282,7 +282,7 @@ int pattern_cuda_write(device *, uint64_t *to, int64_t words, const memory_patte
     return cudaGetLastError();
 }
 
-int pattern_cuda_check(device *, const uint64_t *from, int64_t words, const memory_pattern *p,
+int pattern_check_cuda(device *, const uint64_t *from, int64_t words, const memory_pattern *p,
                        pattern_wrong *result, device_stream *s)
 {
     assert(words % 2 == 0 && words <= PATTERN_WORDS_MAX);

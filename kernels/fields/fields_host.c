@@ -41,7 +41,7 @@ DEFINE_ROWS(double, cell_bits_f64, _f64)
 /* ---- fields given by a formula: cell_value in double, rounded once to the field's type. This is usually the
  * first kernel that writes a field, so its shares of rows decide where their pages lie ---- */
 
-int value_host_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
+int value_fill_host(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
 {
     const int team = device_host_team(d, box_cells(cells), 0);
 #pragma omp parallel num_threads(team) if (team > 1)
@@ -62,7 +62,7 @@ int value_host_fill(device *d, const field_shape *f, void *field, const value *v
  * maximum of bit patterns or a sum mod 2^64. Both commute exactly, so the threads' shares do not matter
  * ---- */
 
-uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells)
+uint64_t fingerprint_host_row(dtype t, const void *row, uint64_t linear, int64_t cells)
 {
     switch (t) {
     case DTYPE_F32: return fingerprint_row_f32(row, linear, cells);
@@ -71,7 +71,7 @@ uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, 
     return 0;
 }
 
-uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t cells)
+uint64_t change_host_row(dtype t, const void *a, const void *b, int64_t cells)
 {
     switch (t) {
     case DTYPE_F32: return change_row_f32(a, b, cells);
@@ -80,7 +80,7 @@ uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t c
     return 0;
 }
 
-int reduce_host_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
+int max_error_host(device *d, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s)
 {
     const int team = device_host_team(d, box_cells(cells), 0);
@@ -100,7 +100,7 @@ int reduce_host_max_error(device *d, const field_shape *f, const void *field, co
     return 0;
 }
 
-int reduce_host_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
+int max_change_host(device *d, const field_shape *f, const void *a, const void *b, box cells,
                            uint64_t *result, device_stream *s)
 {
     const int team = device_host_team(d, box_cells(cells), device_host_moved(f->type, 2, box_cells(cells)));
@@ -110,14 +110,14 @@ int reduce_host_max_change(device *d, const field_shape *f, const void *a, const
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
         for (int64_t y = part.y0; y < part.y1; y++) {
             const void *p = field_at_const(f, a, part.x0, y), *q = field_at_const(f, b, part.x0, y);
-            most = larger(most, reduce_host_change_row(f->type, p, q, box_width(part)));
+            most = larger(most, change_host_row(f->type, p, q, box_width(part)));
         }
     }
     *result = most;
     return 0;
 }
 
-int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global,
+int fingerprint_host(device *d, const field_shape *f, const void *field, int64_t nx_global,
                             int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
 {
     const box own = field_own(f);
@@ -130,7 +130,7 @@ int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, 
             const void *row = field_at_const(f, field, part.x0, y);
             const uint64_t linear =
                 (uint64_t)(y_first + y) * (uint64_t)nx_global + (uint64_t)(x_first + part.x0);
-            sum += reduce_host_fingerprint_row(f->type, row, linear, box_width(part));
+            sum += fingerprint_host_row(f->type, row, linear, box_width(part));
         }
     }
     *result = sum;
@@ -167,7 +167,7 @@ static memory_pattern from_word(memory_pattern p, int64_t i)
     return p;
 }
 
-int pattern_host_write(device *d, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
+int pattern_write_host(device *d, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
 {
     const int team = device_host_team(d, words, 0);
 #pragma omp parallel num_threads(team) if (team > 1)
@@ -179,7 +179,7 @@ int pattern_host_write(device *d, uint64_t *to, int64_t words, const memory_patt
     return 0;
 }
 
-int pattern_host_check(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
+int pattern_check_host(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
                        pattern_wrong *result, device_stream *s)
 {
     const int team = device_host_team(d, words, 0);

@@ -212,7 +212,7 @@ cudaError_t move_pieces(const field_shape *f, void *field, void *buffer, const p
 
 } // namespace
 
-int boundary_cuda_fill(device *, const field_shape *f, void *field, const boundary *sides, const box *boxes,
+int boundary_fill_cuda(device *, const field_shape *f, void *field, const boundary *sides, const box *boxes,
                        int count, device_stream *s)
 {
     fill_boxes copies = {};

@@ -64,7 +64,7 @@ static void fill(const ghosts *g, box b)
             cell_set(g->shape->type, field_at(g->shape, g->field, x, y), cell(g, x, y));
 }
 
-int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
+int boundary_fill_host(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
                        int count, device_stream *s)
 {
     const ghosts g = { .x = { f->nx, &sides->x_low, &sides->x_high },

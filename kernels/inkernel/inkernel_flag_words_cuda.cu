@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-int inkernel_cuda_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step,
+int inkernel_flag_words_cuda(device *d, const field_shape *f, const void *level, const inkernel_step *step,
                              device_stream *s)
 {
     const dim3 blocks(BLOCKS, (unsigned)step->images);

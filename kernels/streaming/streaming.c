@@ -59,7 +59,8 @@ static const char *error_text(int code)
 
 /* ---- the window ---- */
 
-int streaming_passes(int steps, bool norm, streaming_pass_steps *ask, const void *owner,
+/* The passes of a visit, the last one with the norm if that is wanted; returns their number. */
+static int passes_of(int steps, bool norm, streaming_pass_steps *ask, const void *owner,
                      int pass[STREAMING_STEPS_MAX])
 {
     const int last = norm ? ask(owner, steps, true) : 0;
@@ -78,7 +79,7 @@ static int passes_most(const streaming_window *w, streaming_pass_steps *ask, con
         if (steps + w->pass_steps < w->steps) continue; /* one pass fewer than steps + pass_steps has */
         for (int norm = 0; norm < 2; norm++) {
             if (norm && ask(owner, steps, true) == 0) continue;
-            const int count = streaming_passes(steps, norm, ask, owner, pass);
+            const int count = passes_of(steps, norm, ask, owner, pass);
             if (count > most) most = count;
         }
     }
@@ -110,7 +111,7 @@ int64_t streaming_chunk_rows(const streaming_window *w, streaming_pass_steps *as
     int pass[STREAMING_STEPS_MAX];
     return w->slot_rows == 0
                ? 0
-               : w->slot_rows - streaming_lead_rows(w, streaming_passes(w->steps, false, ask, owner, pass));
+               : w->slot_rows - streaming_lead_rows(w, passes_of(w->steps, false, ask, owner, pass));
 }
 
 void streaming_window_limit(streaming_window *w, int64_t chunk_rows, streaming_pass_steps *ask,
@@ -347,7 +348,7 @@ static int visit_rows(device *d, const field_shape *f, void *next, void *next_pr
                 .levels = w->levels,
                 .slot = streaming_slot_shape(w, w->slot_rows),
                 .change = change ? s->change : NULL };
-    v.passes = streaming_passes(steps, change != NULL, streaming_device_pass_steps, s->through, v.pass);
+    v.passes = passes_of(steps, change != NULL, streaming_device_pass_steps, s->through, v.pass);
     v.lead = streaming_lead_rows(w, v.passes);
     find_rows(&v, cells);
     assert(v.begin[0] >= 0 || sides->y_low.kind == BOUNDARY_PERIODIC || v.begin[0] >= -f->depth_y);

@@ -56,9 +56,6 @@ typedef struct streaming_window {
     int64_t slot_rows;
 } streaming_window;
 
-/* The passes of a visit, the last one with the norm if that is wanted; returns their number. */
-int streaming_passes(int steps, bool norm, streaming_pass_steps *ask, const void *owner,
-                     int pass[STREAMING_STEPS_MAX]);
 static inline int64_t streaming_lead_rows(const streaming_window *w, int passes)
 {
     return (int64_t)(passes + 1) * w->skew;

@@ -191,7 +191,7 @@ static void leave(const strip *s, void *to, int level, int64_t y)
 static void compare(strip *s, int64_t y)
 {
     if (!s->norm || y < s->cells.y0 || y >= s->cells.y1) return;
-    const uint64_t change = reduce_host_change_row(s->shape->type, at(s, s->steps, s->cells.x0, y),
+    const uint64_t change = change_host_row(s->shape->type, at(s, s->steps, s->cells.x0, y),
                                                    at(s, s->steps - 1, s->cells.x0, y), box_width(s->cells));
     if (change > s->change) s->change = change;
 }
@@ -228,7 +228,7 @@ static void cascade(strip *s, void *next, void *next_prev)
     }
 }
 
-int temporal_host_steps(device *d, int most, bool norm)
+int temporal_steps_host(device *d, int most, bool norm)
 {
     return !can_serve(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
 }
@@ -278,7 +278,7 @@ static bool pass_part(device *d, const strip *any, box part, void *next, void *n
     return true;
 }
 
-int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
+int temporal_pass_host(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
                        const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
                        device_stream *stream)
 {
@@ -287,7 +287,7 @@ int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_p
     const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius;
     const int64_t all = box_cells(cells);
     const int team = device_host_team(d, all, device_host_moved(f->type, op->has_prev ? 4 : 2, all));
-    assert(op->type == f->type && next != cur && temporal_host_steps(d, steps, false) == steps);
+    assert(op->type == f->type && next != cur && temporal_steps_host(d, steps, false) == steps);
     assert((prev != NULL) == op->has_prev && (next_prev != NULL) == op->has_prev);
     if (box_empty(cells)) return 0;
     strip any = { .shape = f,

@@ -301,7 +301,7 @@ template <typename T> cudaError_t launch(const transpose_call *c, int flags, cud
 
 } // namespace
 
-int transpose_peer_cuda(device *, dtype t, const transpose_call *c, int flags, device_stream *s)
+int transpose_parts_cuda(device *, dtype t, const transpose_call *c, int flags, device_stream *s)
 {
     const cudaStream_t stream = device_cuda_stream(s);
     assert(c->from_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);

@@ -511,7 +511,7 @@ static int run(void)
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-/* A host device with so many threads, whose tiles are as small as can be. */
+/* A host device whose tiles are as small as can be. */
 static device *host_of(int threads, size_t far_cache_bytes)
 {
     device *d = device_host_create(threads);
