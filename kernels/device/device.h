@@ -248,7 +248,7 @@ struct device {
 /* The device that computes: d itself, or the GPU behind it if the fields stay in host memory. */
 static inline const device *device_computing(const device *d) { return d->through ? d->through : d; }
 
-/* The functions of a device that all devices have in a file of their subject: stencil_pass_host for the member
+/* The functions that each device has in files of their subjects: stencil_pass_host for the member
  * stencil_pass. X declares each (DEVICE_DECLARED), or puts it into its member (DEVICE_SET). */
 #define DEVICE_KERNELS(X, on) \
     X(on, stencil_bind) X(on, stencil_pass) X(on, temporal_steps) X(on, temporal_pass) \
