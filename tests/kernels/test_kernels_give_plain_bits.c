@@ -426,7 +426,7 @@ static void memory_is_aligned(void **state)
             DO(TESTED, alloc, (device_memory)where, sizes_bytes[i], &p);
             assert_true((p || gpu) && (uintptr_t)p % FIELD_ALIGN_BYTES == 0);
 #ifdef WEFT_DEBUG
-            unsigned char *seen = get(TESTED, p, sizes_bytes[i] + 1);
+            unsigned char *seen = get(TESTED, p, sizes_bytes[i]);
             for (size_t k = 0; k < sizes_bytes[i]; k++) assert_int_equal(seen[k], 0xff);
             free(seen);
 #endif
