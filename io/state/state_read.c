@@ -167,7 +167,7 @@ static uint64_t fingerprint_share(dtype t, const void *data, box own, int64_t nx
         for (int64_t x = 0; x < width; x += RUN_CELLS) {
             const char *const run = (const char *)data + (size_t)(y * width + x) * dtype_bytes(t);
             const uint64_t linear = (uint64_t)((own.y0 + y) * nx + own.x0 + x);
-            sum += reduce_host_fingerprint_row(t, run, linear, width - x < RUN_CELLS ? width - x : RUN_CELLS);
+            sum += fingerprint_host_row(t, run, linear, width - x < RUN_CELLS ? width - x : RUN_CELLS);
         }
     return sum;
 }

@@ -14,17 +14,9 @@
 
 #include "core/dtype.h"
 
-enum {
-    STENCIL_RADIUS_MAX = 8,
-    STENCIL_WEIGHTS_MAX = 17 * 17,
-    STENCIL_BOXES_MAX = 4
-};
+enum { STENCIL_RADIUS_MAX = 8, STENCIL_WEIGHTS_MAX = 17 * 17, STENCIL_BOXES_MAX = 4 };
 
-typedef enum stencil_form {
-    STENCIL_LINE,
-    STENCIL_STAR,
-    STENCIL_BOX
-} stencil_form;
+typedef enum stencil_form { STENCIL_LINE, STENCIL_STAR, STENCIL_BOX } stencil_form;
 enum { STENCIL_FORMS = STENCIL_BOX + 1 };
 
 typedef struct stencil {
@@ -32,8 +24,8 @@ typedef struct stencil {
     int radius; /* 1..STENCIL_RADIUS_MAX */
     dtype type;
     bool has_prev;
-    double beta;                         /* exactly representable in `type`, like the weights */
-    double weight[STENCIL_WEIGHTS_MAX];  /* already rounded to `type` */
+    double beta;                        /* exactly representable in `type`, like the weights */
+    double weight[STENCIL_WEIGHTS_MAX]; /* already rounded to `type` */
 } stencil;
 
 static inline const char *stencil_form_name(stencil_form form)
@@ -68,8 +60,7 @@ static inline int stencil_weight_index(stencil_form form, int r, int dx, int dy)
     case STENCIL_STAR:
         if (dx != 0 && dy != 0) return -1;
         return k == 0 ? 4 * r : 4 * (r - k) + (dy != 0 ? 2 : 0) + (along > 0);
-    case STENCIL_BOX:
-        return (dy + r) * (2 * r + 1) + dx + r;
+    case STENCIL_BOX: return (dy + r) * (2 * r + 1) + dx + r;
     }
     return -1;
 }

@@ -29,5 +29,26 @@ template <typename T> static __device__ __forceinline__ void store_once(T *p, co
     __stcs(reinterpret_cast<typename vector16<T>::type *>(p), pack16(c));
 }
 
+/* Reads 16 bytes of shared memory, by its 32-bit address. */
+static __device__ __forceinline__ void read16(unsigned from, float *c)
+{
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]) : "r"(from) : "memory");
+}
+static __device__ __forceinline__ void read16(unsigned from, double *c)
+{
+    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[0]), "=d"(c[1]) : "r"(from) : "memory");
+}
+
+/* Host side: launch(T()) with the cells' type T. */
+template <typename LAUNCH> static inline cudaError_t by_type(dtype t, LAUNCH launch)
+{
+    switch (t) {
+    case DTYPE_F32: return launch(float());
+    case DTYPE_F64: return launch(double());
+    }
+    return cudaErrorInvalidValue;
+}
+
 static __device__ __forceinline__ float mirror(float v, float u) { return cell_mirror_f32(v, u); }
 static __device__ __forceinline__ double mirror(double v, double u) { return cell_mirror_f64(v, u); }

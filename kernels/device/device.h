@@ -184,12 +184,11 @@ struct device {
                                device_stream *s);
     /* Temporal blocking: several steps of the bound stencil in one pass over memory. It computes next in a
      * box from cur, and with two levels also next_prev, from cur and prev; temporal.h states what their
-     * ghosts hold. temporal_steps: the best number of steps of a pass of at most `most` (>= 1); 0: this
-     * stencil has no such passes. temporal_pass takes only such numbers. temporal_change_steps: the same for
-     * passes that can take the norm of their last step: they raise *change (device memory; NULL: no norm) to
-     * max_change of the last two levels. Each such number is one of temporal_steps too. */
-    int (*temporal_steps)(device *d, int most);
-    int (*temporal_change_steps)(device *d, int most);
+     * ghosts hold. temporal_steps: the best number of steps of a pass of at most `most` (>= 1), with norm of
+     * one that can take the norm of its last step; 0: this stencil has no such passes. temporal_pass takes
+     * only such numbers. It raises *change (device memory; NULL: no norm) to max_change of the last two
+     * levels. Each number of a pass with a norm is one of a pass without, too. */
+    int (*temporal_steps)(device *d, int most, bool norm);
     int (*temporal_pass)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
                          const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
                          device_stream *s);
@@ -249,11 +248,17 @@ struct device {
 /* The device that computes: d itself, or the GPU behind it if the fields stay in host memory. */
 static inline const device *device_computing(const device *d) { return d->through ? d->through : d; }
 
-/* DEVICE_FUNCTION declares a function of the type of a member. The other two serve lists of members and
- * functions: they declare each function, or put it into its member. */
+/* The functions that each device has in files of their subjects: stencil_pass_host for the member
+ * stencil_pass. X declares each (DEVICE_DECLARED), or puts it into its member (DEVICE_SET). */
+#define DEVICE_KERNELS(X, on) \
+    X(on, stencil_bind) X(on, stencil_pass) X(on, temporal_steps) X(on, temporal_pass) \
+    X(on, boundary_fill) X(on, pack) X(on, unpack) X(on, transpose) X(on, value_fill) \
+    X(on, max_error) X(on, max_change) X(on, fingerprint) X(on, pattern_write) X(on, pattern_check)
 #define DEVICE_FUNCTION(member, name) __typeof__(*((device *)0)->member) name
-#define DEVICE_DECLARED(member, name) DEVICE_FUNCTION(member, name);
-#define DEVICE_SET(member, name) .member = name,
+#define DEVICE_DECLARED(on, member) DEVICE_FUNCTION(member, member##_##on);
+#define DEVICE_SET(on, member) .member = member##_##on,
+/* A function of the member's name in the device's own file. */
+#define DEVICE_OWN(member) .member = member,
 
 /* A host device; threads = 0: OpenMP's own number. Never fails. */
 device *device_host_create(int threads);

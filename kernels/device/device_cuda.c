@@ -39,10 +39,7 @@ static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
     return device_cuda_checked(cudaMemGetInfo(free_bytes, total_bytes));
 }
 
-static int synchronize(device *d)
-{
-    return device_cuda_checked(cudaDeviceSynchronize());
-}
+static int synchronize(device *d) { return device_cuda_checked(cudaDeviceSynchronize()); }
 
 /* ---- memory ---- */
 
@@ -126,7 +123,6 @@ static int stream_sync(device *d, device_stream *s)
     return device_cuda_checked(cudaStreamSynchronize(device_cuda_stream(s)));
 }
 
-/* Answer of a query: "not ready" is no failure. */
 static int event_create(device *d, bool timed, device_event **out)
 {
     cudaEvent_t event = NULL;
@@ -157,6 +153,7 @@ static int event_sync(device *d, device_event *e)
     return device_cuda_checked(cudaEventSynchronize(event_of(e)));
 }
 
+/* "Not ready" is no failure. */
 static int event_done(device *d, device_event *ev, bool *done)
 {
     const cudaError_t e = cudaEventQuery(event_of(ev));
@@ -262,36 +259,19 @@ static void destroy(device **self)
 
 static const device functions = {
     .kind = DEVICE_CUDA,
-    .destroy = destroy,
     .error_text = device_cuda_error_text,
-    .bind_thread = bind_thread,
-    .memory_info = memory_info,
-    .synchronize = synchronize,
     .alloc = cuda_alloc,
     .free = cuda_free,
-    .pin = pin,
-    .unpin = unpin,
-    .handle_make = handle_make,
-    .handle_open = handle_open,
-    .handle_close = handle_close,
-    .stream_create = stream_create,
-    .stream_destroy = stream_destroy,
-    .stream_sync = stream_sync,
-    .event_create = event_create,
-    .event_destroy = event_destroy,
-    .event_record = event_record,
-    .event_wait = event_wait,
-    .event_sync = event_sync,
-    .event_done = event_done,
-    .event_seconds = event_seconds,
-    .graph_begin = graph_begin,
-    .graph_end = graph_end,
-    .graph_launch = graph_launch,
-    .graph_destroy = graph_destroy,
     .copy = cuda_copy,
     .copy_rows = cuda_copy_rows,
     .fill_bytes = cuda_fill_bytes,
-    DEVICE_CUDA_FUNCTIONS(DEVICE_SET)
+    DEVICE_OWN(destroy) DEVICE_OWN(bind_thread) DEVICE_OWN(memory_info) DEVICE_OWN(synchronize)
+    DEVICE_OWN(pin) DEVICE_OWN(unpin) DEVICE_OWN(handle_make) DEVICE_OWN(handle_open) DEVICE_OWN(handle_close)
+    DEVICE_OWN(stream_create) DEVICE_OWN(stream_destroy) DEVICE_OWN(stream_sync)
+    DEVICE_OWN(event_create) DEVICE_OWN(event_destroy) DEVICE_OWN(event_record) DEVICE_OWN(event_wait)
+    DEVICE_OWN(event_sync) DEVICE_OWN(event_done) DEVICE_OWN(event_seconds)
+    DEVICE_OWN(graph_begin) DEVICE_OWN(graph_end) DEVICE_OWN(graph_launch) DEVICE_OWN(graph_destroy)
+    DEVICE_KERNELS(DEVICE_SET, cuda) DEVICE_CUDA_KERNELS(DEVICE_SET, cuda)
 };
 
 /* "GPU-...", as nvidia-smi writes it. */
@@ -379,10 +359,7 @@ int device_cuda_count(const char **why)
     return 0;
 }
 
-void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
-{
-    uuid[0] = '\0';
-}
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES]) { uuid[0] = '\0'; }
 
 device *device_cuda_create(int ordinal, int *code)
 {

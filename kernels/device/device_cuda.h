@@ -47,32 +47,12 @@ static inline int device_cuda_checked(cudaError_t e)
     return (int)e;
 }
 
-/* The launchers, and the struct's member for each. */
-#define DEVICE_CUDA_FUNCTIONS(X) \
-    X(stencil_bind, stencil_cuda_bind) \
-    X(stencil_inkernel_can, stencil_cuda_inkernel_can) \
-    X(stencil_inkernel, stencil_cuda_inkernel) \
-    X(inkernel_flag_words, inkernel_cuda_flag_words) \
-    X(stencil_pass, stencil_cuda_pass) \
-    X(temporal_steps, temporal_cuda_steps) \
-    X(temporal_change_steps, temporal_cuda_change_steps) \
-    X(temporal_pass, temporal_cuda_pass) \
-    X(persistent_bytes, persistent_cuda_bytes) \
-    X(persistent_prepare, persistent_cuda_prepare) \
-    X(persistent_pass, persistent_cuda_pass) \
-    X(boundary_fill, boundary_cuda_fill) \
-    X(pack, pack_cuda) \
-    X(unpack, unpack_cuda) \
-    X(peer_exchange, peer_exchange_cuda) \
-    X(transpose, transpose_cuda) \
-    X(transpose_parts, transpose_peer_cuda) \
-    X(value_fill, value_cuda_fill) \
-    X(max_error, reduce_cuda_max_error) \
-    X(max_change, reduce_cuda_max_change) \
-    X(fingerprint, reduce_cuda_fingerprint) \
-    X(pattern_write, pattern_cuda_write) \
-    X(pattern_check, pattern_cuda_check)
-DEVICE_CUDA_FUNCTIONS(DEVICE_DECLARED)
+/* What the host device has not. */
+#define DEVICE_CUDA_KERNELS(X, on) \
+    X(on, stencil_inkernel_can) X(on, stencil_inkernel) X(on, inkernel_flag_words) X(on, persistent_bytes) \
+    X(on, persistent_prepare) X(on, persistent_pass) X(on, peer_exchange) X(on, transpose_parts)
+DEVICE_KERNELS(DEVICE_DECLARED, cuda)
+DEVICE_CUDA_KERNELS(DEVICE_DECLARED, cuda)
 DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* part of stencil_bind */
 
 void persistent_cuda_release(struct persistent_state **p); /* *p may be NULL */

@@ -64,7 +64,7 @@ static size_t cache_bytes(int index, size_t usual_kib)
 
 static void measure_caches(device_host *h)
 {
-    char list[512]; /* of the CPUs that share the last cache */
+    char list[512];                            /* of the CPUs that share the last cache */
     h->first_cache_bytes = cache_bytes(0, 32); /* index1 caches instructions */
     h->near_cache_bytes = cache_bytes(2, 512);
     h->far_cache_bytes = cache_bytes(3, 32 << 10);
@@ -113,10 +113,8 @@ static int host_free(device *d, device_memory where, void *p)
 
 /* ---- streams and events ---- */
 
-static int is_done(device *d) /* every call is done when it returns */
-{
-    return 0;
-}
+/* Every call is done when it returns. */
+static int is_done(device *d) { return 0; }
 
 static int stream_create(device *d, bool high_priority, device_stream **out)
 {
@@ -131,10 +129,7 @@ static int stream_destroy(device *d, device_stream **s)
     return 0;
 }
 
-static int stream_sync(device *d, device_stream *s)
-{
-    return 0;
-}
+static int stream_sync(device *d, device_stream *s) { return 0; }
 
 static int event_create(device *d, bool timed, device_event **out)
 {
@@ -154,15 +149,9 @@ static int event_record(device *d, device_event *e, device_stream *s)
     return clock_gettime(CLOCK_MONOTONIC, &e->recorded) != 0 ? errno : 0;
 }
 
-static int event_wait(device *d, device_event *e, device_stream *s)
-{
-    return 0;
-}
+static int event_wait(device *d, device_event *e, device_stream *s) { return 0; }
 
-static int event_sync(device *d, device_event *e)
-{
-    return 0;
-}
+static int event_sync(device *d, device_event *e) { return 0; }
 
 static int event_done(device *d, device_event *e, bool *done)
 {
@@ -185,7 +174,7 @@ static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
 {
     const device_host *h = (const device_host *)d;
     const box all = box_make(0, (int64_t)row_bytes, 0, (int64_t)rows);
-    const int team = device_host_team(d, box_cells(all) / 8);
+    const int team = device_host_team(d, box_cells(all) / 8, 2.0 * (double)(row_bytes * rows));
     const bool stream = 2 * row_bytes * rows > h->far_cache_bytes;
 #pragma omp parallel num_threads(team) if (team > 1)
     {
@@ -194,10 +183,8 @@ static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
         for (size_t y = (size_t)part.y0; width > 0 && y < (size_t)part.y1; y++) {
             char *out = (char *)to + y * to_pitch_bytes + x0;
             const char *in = (const char *)from + y * from_pitch_bytes + x0;
-            if (stream)
-                device_host_stream(out, in, width);
-            else
-                memcpy(out, in, width);
+            if (stream) device_host_stream(out, in, width);
+            else memcpy(out, in, width);
         }
         if (stream) device_host_stream_end();
     }
@@ -207,7 +194,7 @@ static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
 static int host_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
 {
     const box all = box_make(0, (int64_t)bytes, 0, 1);
-    const int team = device_host_team(d, (int64_t)(bytes / 8));
+    const int team = device_host_team(d, (int64_t)(bytes / 8), 0);
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
@@ -223,15 +210,9 @@ static int host_copy(device *d, void *to, const void *from, size_t bytes, device
 
 /* ---- the host lacks: other processes cannot map its heap, and its work runs when it is called ---- */
 
-static bool inkernel_can(device *d, bool change)
-{
-    return false;
-}
+static bool inkernel_can(device *d, bool change) { return false; }
 
-static size_t persistent_bytes(device *d, const field_shape *f, const boundary *sides, bool cut)
-{
-    return 0;
-}
+static size_t persistent_bytes(device *d, const field_shape *f, const boundary *sides, bool cut) { return 0; }
 
 /* ---- the device ---- */
 
@@ -248,31 +229,21 @@ device *device_host_create(int threads)
     h->base = (device){
         .kind = DEVICE_HOST,
         .threads = threads > 0 ? threads : omp_get_max_threads(),
-        .destroy = destroy,
-        .error_text = error_text,
         .bind_thread = is_done,
-        .memory_info = memory_info,
         .synchronize = is_done,
         .alloc = host_alloc,
         .free = host_free,
         .no_graphs = "the host device runs work at once and has no graphs",
         .unshared = "the host device shares no memory between ranks",
-        .stream_create = stream_create,
-        .stream_destroy = stream_destroy,
-        .stream_sync = stream_sync,
-        .event_create = event_create,
-        .event_destroy = event_destroy,
-        .event_record = event_record,
-        .event_wait = event_wait,
-        .event_sync = event_sync,
-        .event_done = event_done,
-        .event_seconds = event_seconds,
         .copy = host_copy,
         .copy_rows = host_copy_rows,
         .fill_bytes = host_fill_bytes,
-        DEVICE_HOST_FUNCTIONS(DEVICE_SET)
         .stencil_inkernel_can = inkernel_can,
-        .persistent_bytes = persistent_bytes,
+        DEVICE_OWN(destroy) DEVICE_OWN(error_text) DEVICE_OWN(memory_info)
+        DEVICE_OWN(stream_create) DEVICE_OWN(stream_destroy) DEVICE_OWN(stream_sync)
+        DEVICE_OWN(event_create) DEVICE_OWN(event_destroy) DEVICE_OWN(event_record) DEVICE_OWN(event_wait)
+        DEVICE_OWN(event_sync) DEVICE_OWN(event_done) DEVICE_OWN(event_seconds) DEVICE_OWN(persistent_bytes)
+        DEVICE_KERNELS(DEVICE_SET, host)
     };
     processor_name(h->base.name, sizeof h->base.name);
     measure_caches(h);

@@ -1,5 +1,5 @@
 /* The host device's kernels, one file per subject; device_host.c puts them into the struct, whose members
- * have their signatures.
+ * have their signatures (device.h: DEVICE_KERNELS).
  *
  * Every kernel divides its boxes among the threads with device_host_part, so that the thread that first wrote
  * a row, and owns its pages, works on it ever after. DEVICE_HOST_CLONES functions compute rows: the x86-64
@@ -36,19 +36,32 @@ typedef struct device_host {
     size_t far_cache_bytes;   /* all last-level caches that the threads can fill */
 } device_host;
 
-/* Lets the calls of a host device take simulated time, by the environment's WEFT_SIM_LAUNCH_S and
- * WEFT_SIM_BYTES_PER_S. Builds without SIM=1 change nothing. */
+/* Simulated time (device_sim.c): names the rates of a host device; lets a call take that of a launch and of
+ * the bytes that it moves. Builds without SIM=1 do nothing. */
 void device_sim_model(device *d);
+#if WEFT_SIM
+void device_sim_take(double bytes);
+#else
+static inline void device_sim_take(double bytes) {}
+#endif
 
 /* Below this many cells a team costs more to wake than it saves. */
 enum { DEVICE_HOST_TEAM_CELLS = 16384 };
 
 /* Threads for a kernel on `cells` cells, which begins here. Inside a parallel region the calling thread works
- * alone, because each thread then serves one stream. */
-static inline int device_host_team(const device *d, int64_t cells)
+ * alone, because each thread then serves one stream. moved_bytes: of a call that takes simulated time; 0: of
+ * the set-up and the verdict, which take none. */
+static inline int device_host_team(const device *d, int64_t cells, double moved_bytes)
 {
+    if (moved_bytes > 0) device_sim_take(moved_bytes);
     if (cells >= DEVICE_HOST_TEAM_CELLS) (void)fp_default();
     return cells < DEVICE_HOST_TEAM_CELLS || omp_in_parallel() ? 1 : d->threads;
+}
+
+/* Bytes of that number of words of each cell. */
+static inline double device_host_moved(dtype t, int words, int64_t cells)
+{
+    return (double)words * (double)dtype_bytes(t) * (double)cells;
 }
 
 /* A thread's share of a box: a strip of rows. If rows are too few to share evenly (one, in 1D), it is a piece
@@ -101,24 +114,7 @@ device_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes, bool
         for (uintptr_t i = at & -line; i < at + bytes; i += line) __builtin_prefetch((const void *)i);
 }
 
-/* The kernels, and the struct's member for each. */
-#define DEVICE_HOST_FUNCTIONS(X) \
-    X(stencil_bind, stencil_host_bind) \
-    X(stencil_pass, stencil_host_pass) \
-    X(temporal_steps, temporal_host_steps) \
-    X(temporal_change_steps, temporal_host_steps) \
-    X(temporal_pass, temporal_host_pass) \
-    X(boundary_fill, boundary_host_fill) \
-    X(pack, pack_host) \
-    X(unpack, unpack_host) \
-    X(transpose, transpose_host) \
-    X(value_fill, value_host_fill) \
-    X(max_error, reduce_host_max_error) \
-    X(max_change, reduce_host_max_change) \
-    X(fingerprint, reduce_host_fingerprint) \
-    X(pattern_write, pattern_host_write) \
-    X(pattern_check, pattern_host_check)
-DEVICE_HOST_FUNCTIONS(DEVICE_DECLARED)
+DEVICE_KERNELS(DEVICE_DECLARED, host)
 /* Contribution of contiguous cells, the first of them at `linear` of the global field. */
-uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells);
-uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t cells);
+uint64_t fingerprint_host_row(dtype t, const void *row, uint64_t linear, int64_t cells);
+uint64_t change_host_row(dtype t, const void *a, const void *b, int64_t cells);

@@ -182,16 +182,6 @@ cudaError_t fingerprint_launch(const field_shape *f, const void *field, uint64_t
     return cudaGetLastError();
 }
 
-template <typename T>
-cudaError_t fingerprint_by_type(const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
-                                int64_t y_first, uint64_t *result, cudaStream_t stream)
-{
-    const uint64_t linear = (uint64_t)y_first * (uint64_t)nx_global + (uint64_t)x_first;
-    if (f->nx >= PRINT_WARPS * WARP * vector_cells<T>) /* 4 KiB of a row at once, if rows are that long */
-        return fingerprint_launch<T, PRINT_WARPS>(f, field, (uint64_t)nx_global, linear, result, stream);
-    return fingerprint_launch<T, 1>(f, field, (uint64_t)nx_global, linear, result, stream);
-}
-
 /* ---- memory patterns: a thread accesses words in pairs, 16 bytes at a time. Wrong words are rare, so each
  * thread that has one joins it by atomics, a sum and a minimum, which commute exactly ---- */
 
@@ -241,63 +231,49 @@ unsigned blocks_of(int64_t pairs) { return (unsigned)((pairs + THREADS * PAIRS -
 
 } // namespace
 
-int value_cuda_fill(device *, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
+int value_fill_cuda(device *, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
 {
     const tiles all = tiles_make(&cells, 1, 1, FILL_THREADS, FILL_ROWS);
     if (all.blocks == 0) return cudaSuccess;
-    const cudaStream_t stream = device_cuda_stream(s);
-    void *own = field_at(f, field, 0, 0);
-    switch (f->type) {
-    case DTYPE_F32:
-        fill_kernel<<<all.blocks, FILL_THREADS, 0, stream>>>((float *)own, f->pitch, *v, all);
-        break;
-    case DTYPE_F64:
-        fill_kernel<<<all.blocks, FILL_THREADS, 0, stream>>>((double *)own, f->pitch, *v, all);
-        break;
-    }
-    return cudaGetLastError();
+    return by_type(f->type, [&](auto cell) {
+        auto *const own = (decltype(cell) *)field_at(f, field, 0, 0);
+        fill_kernel<<<all.blocks, FILL_THREADS, 0, device_cuda_stream(s)>>>(own, f->pitch, *v, all);
+        return cudaGetLastError();
+    });
 }
 
-int reduce_cuda_max_error(device *, const field_shape *f, const void *field, const value *v, box cells,
+int max_error_cuda(device *, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s)
 {
-    const cudaStream_t stream = device_cuda_stream(s);
-    switch (f->type) {
-    case DTYPE_F32:
-        return launch(error_of<float>{ own_of<float>(f, field), f->pitch, *v }, cells, result, stream);
-    case DTYPE_F64:
-        return launch(error_of<double>{ own_of<double>(f, field), f->pitch, *v }, cells, result, stream);
-    }
-    return cudaErrorInvalidValue;
+    return by_type(f->type, [&](auto cell) {
+        using T = decltype(cell);
+        return launch(error_of<T>{ own_of<T>(f, field), f->pitch, *v }, cells, result, device_cuda_stream(s));
+    });
 }
 
-int reduce_cuda_max_change(device *, const field_shape *f, const void *a, const void *b, box cells,
+int max_change_cuda(device *, const field_shape *f, const void *a, const void *b, box cells,
                            uint64_t *result, device_stream *s)
 {
-    const cudaStream_t stream = device_cuda_stream(s);
-    switch (f->type) {
-    case DTYPE_F32:
-        return launch(change_of<float>{ own_of<float>(f, a), own_of<float>(f, b), f->pitch }, cells,
-                      result, stream);
-    case DTYPE_F64:
-        return launch(change_of<double>{ own_of<double>(f, a), own_of<double>(f, b), f->pitch }, cells,
-                      result, stream);
-    }
-    return cudaErrorInvalidValue;
+    return by_type(f->type, [&](auto cell) {
+        using T = decltype(cell);
+        return launch(change_of<T>{ own_of<T>(f, a), own_of<T>(f, b), f->pitch }, cells, result,
+                      device_cuda_stream(s));
+    });
 }
 
-int reduce_cuda_fingerprint(device *, const field_shape *f, const void *field, int64_t nx_global,
+int fingerprint_cuda(device *, const field_shape *f, const void *field, int64_t nx_global,
                             int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
 {
-    const cudaStream_t stream = device_cuda_stream(s);
-    switch (f->type) {
-    case DTYPE_F32: return fingerprint_by_type<float>(f, field, nx_global, x_first, y_first, result, stream);
-    case DTYPE_F64: return fingerprint_by_type<double>(f, field, nx_global, x_first, y_first, result, stream);
-    }
-    return cudaErrorInvalidValue;
+    const uint64_t linear = (uint64_t)y_first * (uint64_t)nx_global + (uint64_t)x_first;
+    return by_type(f->type, [&](auto cell) {
+        using T = decltype(cell);
+        const bool whole = f->nx >= PRINT_WARPS * WARP * vector_cells<T>; /* 4 KiB of a row at once */
+        const auto launch_print = whole ? fingerprint_launch<T, PRINT_WARPS> : fingerprint_launch<T, 1>;
+        return launch_print(f, field, (uint64_t)nx_global, linear, result, device_cuda_stream(s));
+    });
 }
 
-int pattern_cuda_write(device *, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
+int pattern_write_cuda(device *, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
 {
     assert(words % 2 == 0 && words <= PATTERN_WORDS_MAX);
     if (words == 0) return cudaSuccess;
@@ -306,7 +282,7 @@ int pattern_cuda_write(device *, uint64_t *to, int64_t words, const memory_patte
     return cudaGetLastError();
 }
 
-int pattern_cuda_check(device *, const uint64_t *from, int64_t words, const memory_pattern *p,
+int pattern_check_cuda(device *, const uint64_t *from, int64_t words, const memory_pattern *p,
                        pattern_wrong *result, device_stream *s)
 {
     assert(words % 2 == 0 && words <= PATTERN_WORDS_MAX);

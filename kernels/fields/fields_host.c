@@ -3,46 +3,15 @@
 #include "core/pattern.h"
 #include "device/device_host.h"
 
-/* ---- fields given by a formula: cell_value in double, rounded once to the field's type. This is usually the
- * first kernel that writes a field, so its shares of rows decide where their pages lie ---- */
-
-DEVICE_HOST_CLONES
-static void value_row_f32(float *u, const value *v, int64_t x, int64_t y, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) u[i] = (float)cell_value(v, x + i, y);
-}
-
-DEVICE_HOST_CLONES
-static void value_row_f64(double *u, const value *v, int64_t x, int64_t y, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) u[i] = cell_value(v, x + i, y);
-}
-
-int value_host_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
-{
-    const int team = device_host_team(d, box_cells(cells));
-#pragma omp parallel num_threads(team) if (team > 1)
-    {
-        const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
-        for (int64_t y = part.y0; y < part.y1; y++) {
-            void *row = field_at(f, field, part.x0, y);
-            switch (f->type) {
-            case DTYPE_F32: value_row_f32(row, v, part.x0, y, box_width(part)); break;
-            case DTYPE_F64: value_row_f64(row, v, part.x0, y, box_width(part)); break;
-            }
-        }
-    }
-    return 0;
-}
-
-/* ---- norms and the fingerprint: each thread reduces its rows, and the threads' results are joined by a
- * maximum of bit patterns or a sum mod 2^64. Both commute exactly, so the threads' shares do not matter
- * ---- */
-
 static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* Functions of one row of n cells. The maxima are over patterns of |d|, in which NaN is above infinity. */
-#define DEFINE_REDUCE(CELL, BITS, SUFFIX)                                                                \
+#define DEFINE_ROWS(CELL, BITS, SUFFIX)                                                                  \
+    DEVICE_HOST_CLONES                                                                                   \
+    static void value_row##SUFFIX(CELL *u, const value *v, int64_t x, int64_t y, int64_t n)              \
+    {                                                                                                    \
+        for (int64_t i = 0; i < n; i++) u[i] = (CELL)cell_value(v, x + i, y);                            \
+    }                                                                                                    \
     DEVICE_HOST_CLONES                                                                                   \
     static uint64_t error_row##SUFFIX(const CELL *u, const value *v, int64_t x, int64_t y, int64_t n)    \
     {                                                                                                    \
@@ -66,10 +35,34 @@ static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
         return sum;                                                                                      \
     }
 
-DEFINE_REDUCE(float, cell_bits_f32, _f32)
-DEFINE_REDUCE(double, cell_bits_f64, _f64)
+DEFINE_ROWS(float, cell_bits_f32, _f32)
+DEFINE_ROWS(double, cell_bits_f64, _f64)
 
-uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells)
+/* ---- fields given by a formula: cell_value in double, rounded once to the field's type. This is usually the
+ * first kernel that writes a field, so its shares of rows decide where their pages lie ---- */
+
+int value_fill_host(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
+{
+    const int team = device_host_team(d, box_cells(cells), 0);
+#pragma omp parallel num_threads(team) if (team > 1)
+    {
+        const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
+        for (int64_t y = part.y0; y < part.y1; y++) {
+            void *row = field_at(f, field, part.x0, y);
+            switch (f->type) {
+            case DTYPE_F32: value_row_f32(row, v, part.x0, y, box_width(part)); break;
+            case DTYPE_F64: value_row_f64(row, v, part.x0, y, box_width(part)); break;
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- norms and the fingerprint: each thread reduces its rows, and the threads' results are joined by a
+ * maximum of bit patterns or a sum mod 2^64. Both commute exactly, so the threads' shares do not matter
+ * ---- */
+
+uint64_t fingerprint_host_row(dtype t, const void *row, uint64_t linear, int64_t cells)
 {
     switch (t) {
     case DTYPE_F32: return fingerprint_row_f32(row, linear, cells);
@@ -78,7 +71,7 @@ uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, 
     return 0;
 }
 
-uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t cells)
+uint64_t change_host_row(dtype t, const void *a, const void *b, int64_t cells)
 {
     switch (t) {
     case DTYPE_F32: return change_row_f32(a, b, cells);
@@ -87,10 +80,10 @@ uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t c
     return 0;
 }
 
-int reduce_host_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
+int max_error_host(device *d, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s)
 {
-    const int team = device_host_team(d, box_cells(cells));
+    const int team = device_host_team(d, box_cells(cells), 0);
     uint64_t most = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(max : most)
     {
@@ -107,28 +100,28 @@ int reduce_host_max_error(device *d, const field_shape *f, const void *field, co
     return 0;
 }
 
-int reduce_host_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
+int max_change_host(device *d, const field_shape *f, const void *a, const void *b, box cells,
                            uint64_t *result, device_stream *s)
 {
-    const int team = device_host_team(d, box_cells(cells));
+    const int team = device_host_team(d, box_cells(cells), device_host_moved(f->type, 2, box_cells(cells)));
     uint64_t most = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(max : most)
     {
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
         for (int64_t y = part.y0; y < part.y1; y++) {
             const void *p = field_at_const(f, a, part.x0, y), *q = field_at_const(f, b, part.x0, y);
-            most = larger(most, reduce_host_change_row(f->type, p, q, box_width(part)));
+            most = larger(most, change_host_row(f->type, p, q, box_width(part)));
         }
     }
     *result = most;
     return 0;
 }
 
-int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global,
+int fingerprint_host(device *d, const field_shape *f, const void *field, int64_t nx_global,
                             int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
 {
     const box own = field_own(f);
-    const int team = device_host_team(d, box_cells(own));
+    const int team = device_host_team(d, box_cells(own), 0);
     uint64_t sum = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(+ : sum)
     {
@@ -137,7 +130,7 @@ int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, 
             const void *row = field_at_const(f, field, part.x0, y);
             const uint64_t linear =
                 (uint64_t)(y_first + y) * (uint64_t)nx_global + (uint64_t)(x_first + part.x0);
-            sum += reduce_host_fingerprint_row(f->type, row, linear, box_width(part));
+            sum += fingerprint_host_row(f->type, row, linear, box_width(part));
         }
     }
     *result = sum;
@@ -174,9 +167,9 @@ static memory_pattern from_word(memory_pattern p, int64_t i)
     return p;
 }
 
-int pattern_host_write(device *d, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
+int pattern_write_host(device *d, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
 {
-    const int team = device_host_team(d, words);
+    const int team = device_host_team(d, words, 0);
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         const box part =
@@ -186,10 +179,10 @@ int pattern_host_write(device *d, uint64_t *to, int64_t words, const memory_patt
     return 0;
 }
 
-int pattern_host_check(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
+int pattern_check_host(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
                        pattern_wrong *result, device_stream *s)
 {
-    const int team = device_host_team(d, words);
+    const int team = device_host_team(d, words, 0);
     uint64_t wrong = 0, first = UINT64_MAX;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(+ : wrong) reduction(min : first)
     {

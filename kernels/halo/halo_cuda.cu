@@ -133,16 +133,6 @@ template <typename T> axis<T> axis_of(int64_t n, const boundary_side &low, const
     return { n, low.kind, high.kind, (T)low.value, (T)high.value };
 }
 
-template <typename T>
-cudaError_t launch_fill(const field_shape *f, T *own, const boundary *s, const fill_boxes &boxes,
-                   const box_list &all, cudaStream_t stream)
-{
-    fill_kernel<T>
-        <<<all.blocks, BOX_LIST_THREADS, 0, stream>>>(own, f->pitch, axis_of<T>(f->nx, s->x_low, s->x_high),
-                                                      axis_of<T>(f->ny, s->y_low, s->y_high), boxes, all);
-    return cudaGetLastError();
-}
-
 /* ---- boxes to and from dense message buffers ----
  *
  * Pieces whose rows start and end on 16 bytes, in the field and in the buffer, move as 16-byte vectors, all
@@ -211,22 +201,18 @@ cudaError_t launch_move(const field_shape *f, T *field, T *buffer, const pack_pi
 }
 
 template <direction DIRECTION>
-cudaError_t by_type(const field_shape *f, void *field, void *buffer, const pack_piece *pieces, int count,
-                    device_stream *s)
+cudaError_t move_pieces(const field_shape *f, void *field, void *buffer, const pack_piece *pieces, int count,
+                        device_stream *s)
 {
-    const cudaStream_t stream = device_cuda_stream(s);
-    switch (f->type) {
-    case DTYPE_F32:
-        return launch_move<float, DIRECTION>(f, (float *)field, (float *)buffer, pieces, count, stream);
-    case DTYPE_F64:
-        return launch_move<double, DIRECTION>(f, (double *)field, (double *)buffer, pieces, count, stream);
-    }
-    return cudaErrorInvalidValue;
+    return by_type(f->type, [&](auto cell) {
+        using T = decltype(cell);
+        return launch_move<T, DIRECTION>(f, (T *)field, (T *)buffer, pieces, count, device_cuda_stream(s));
+    });
 }
 
 } // namespace
 
-int boundary_cuda_fill(device *, const field_shape *f, void *field, const boundary *sides, const box *boxes,
+int boundary_fill_cuda(device *, const field_shape *f, void *field, const boundary *sides, const box *boxes,
                        int count, device_stream *s)
 {
     fill_boxes copies = {};
@@ -238,27 +224,28 @@ int boundary_cuda_fill(device *, const field_shape *f, void *field, const bounda
         box_list_add(&all, box_width(boxes[i]), box_height(boxes[i]));
     }
     if (all.blocks == 0) return cudaSuccess;
-    void *own = field_at(f, field, 0, 0);
-    switch (f->type) {
-    case DTYPE_F32: return launch_fill(f, (float *)own, sides, copies, all, device_cuda_stream(s));
-    case DTYPE_F64: return launch_fill(f, (double *)own, sides, copies, all, device_cuda_stream(s));
-    }
-    return cudaErrorInvalidValue;
+    return by_type(f->type, [&](auto cell) {
+        using T = decltype(cell);
+        fill_kernel<T><<<all.blocks, BOX_LIST_THREADS, 0, device_cuda_stream(s)>>>(
+            (T *)field_at(f, field, 0, 0), f->pitch, axis_of<T>(f->nx, sides->x_low, sides->x_high),
+            axis_of<T>(f->ny, sides->y_low, sides->y_high), copies, all);
+        return cudaGetLastError();
+    });
 }
 
 /* One kernel serves both directions: DIRECTION decides what is written, so const memory stays unwritten. */
 int pack_cuda(device *, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
               int count, device_stream *s)
 {
-    return by_type<PACK>(f, (void *)field, buffer, pieces, count, s);
+    return move_pieces<PACK>(f, (void *)field, buffer, pieces, count, s);
 }
 
 int unpack_cuda(device *, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
                 int count, unpack_mode mode, device_stream *s)
 {
     switch (mode) {
-    case UNPACK_STORE: return by_type<UNPACK>(f, field, (void *)buffer, pieces, count, s);
-    case UNPACK_ADD: return by_type<UNPACK_SUM>(f, field, (void *)buffer, pieces, count, s);
+    case UNPACK_STORE: return move_pieces<UNPACK>(f, field, (void *)buffer, pieces, count, s);
+    case UNPACK_ADD: return move_pieces<UNPACK_SUM>(f, field, (void *)buffer, pieces, count, s);
     }
     return cudaErrorInvalidValue;
 }

@@ -64,7 +64,7 @@ static void fill(const ghosts *g, box b)
             cell_set(g->shape->type, field_at(g->shape, g->field, x, y), cell(g, x, y));
 }
 
-int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
+int boundary_fill_host(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
                        int count, device_stream *s)
 {
     const ghosts g = { .x = { f->nx, &sides->x_low, &sides->x_high },
@@ -74,7 +74,7 @@ int boundary_host_fill(device *d, const field_shape *f, void *field, const bound
     int64_t cells = 0;
     if (box_empty(field_own(f))) return 0; /* no cell that an image could show */
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
-    const int team = device_host_team(d, cells);
+    const int team = device_host_team(d, cells, device_host_moved(f->type, 2, cells));
 #pragma omp parallel num_threads(team) if (team > 1)
     for (int i = 0; i < count; i++)
         fill(&g, device_host_part(boxes[i], omp_get_thread_num(), omp_get_num_threads()));
@@ -100,7 +100,8 @@ static size_t piece_at_bytes(const pack_piece *p, int64_t x, int64_t y, dtype t)
 int pack_host(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
               int count, device_stream *s)
 {
-    const int team = device_host_team(d, pieces_cells(pieces, count));
+    const int64_t cells = pieces_cells(pieces, count);
+    const int team = device_host_team(d, cells, device_host_moved(f->type, 2, cells));
 #pragma omp parallel num_threads(team) if (team > 1)
     for (int i = 0; i < count; i++) {
         const box part = device_host_part(pieces[i].cells, omp_get_thread_num(), omp_get_num_threads());
@@ -127,7 +128,9 @@ static void add_row(dtype t, void *restrict to, const void *restrict from, int64
 int unpack_host(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
                 int count, unpack_mode mode, device_stream *s)
 {
-    const int team = device_host_team(d, pieces_cells(pieces, count));
+    const int64_t cells = pieces_cells(pieces, count);
+    const int words = mode == UNPACK_ADD ? 3 : 2;
+    const int team = device_host_team(d, cells, device_host_moved(f->type, words, cells));
 #pragma omp parallel num_threads(team) if (team > 1)
     for (int i = 0; i < count; i++) {
         const box part = device_host_part(pieces[i].cells, omp_get_thread_num(), omp_get_num_threads());

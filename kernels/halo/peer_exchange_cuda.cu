@@ -195,11 +195,8 @@ cudaError_t launch(const field_shape *f, T *field, const device_link *given, int
 int peer_exchange_cuda(device *d, const field_shape *f, void *field, const device_link *links, int count,
                        device_stream *s)
 {
-    const cudaStream_t stream = device_cuda_stream(s);
     const bool follows = ((const device_cuda *)d)->follows;
-    switch (f->type) {
-    case DTYPE_F32: return launch<float>(f, (float *)field, links, count, stream, follows);
-    case DTYPE_F64: return launch<double>(f, (double *)field, links, count, stream, follows);
-    }
-    return cudaErrorInvalidValue;
+    return by_type(f->type, [&](auto cell) {
+        return launch(f, (decltype(cell) *)field, links, count, device_cuda_stream(s), follows);
+    });
 }

@@ -19,23 +19,16 @@ __global__ void __launch_bounds__(THREADS)
     if (part.x0 < part.x1 && part.y0 < part.y1) store_image<4>(m, level, pitch, part, w.epoch);
 }
 
-template <typename T>
-cudaError_t launch(const field_shape *f, const void *level, const inkernel_step *step, cudaStream_t stream)
-{
-    if (step->images == 0) return cudaSuccess;
-    const T *const first = static_cast<const T *>(field_at_const(f, level, 0, 0));
-    flag_words_kernel<<<dim3(BLOCKS, (unsigned)step->images), THREADS, 0, stream>>>(first, f->pitch, *step);
-    return cudaGetLastError();
-}
-
 } // namespace
 
-int inkernel_cuda_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step,
+int inkernel_flag_words_cuda(device *d, const field_shape *f, const void *level, const inkernel_step *step,
                              device_stream *s)
 {
-    switch (f->type) {
-    case DTYPE_F32: return launch<float>(f, level, step, device_cuda_stream(s));
-    case DTYPE_F64: return launch<double>(f, level, step, device_cuda_stream(s));
-    }
-    return cudaErrorInvalidValue;
+    const dim3 blocks(BLOCKS, (unsigned)step->images);
+    if (step->images == 0) return cudaSuccess;
+    return by_type(f->type, [&](auto cell) {
+        auto *const first = (const decltype(cell) *)field_at_const(f, level, 0, 0);
+        flag_words_kernel<<<blocks, THREADS, 0, device_cuda_stream(s)>>>(first, f->pitch, *step);
+        return cudaGetLastError();
+    });
 }

@@ -54,9 +54,9 @@ int ladder_fused_production(ladder_case *c)
     const field_shape *f = &s->shape;
     void *from = c->in;
     int passes = 0, code = ladder_fused_fill(c, from, s->steps);
-    for (int left = s->steps; left > 0; left -= c->d->temporal_steps(c->d, left)) passes++;
+    for (int left = s->steps; left > 0; left -= c->d->temporal_steps(c->d, left, false)) passes++;
     for (int left = s->steps; left > 0 && !code;) {
-        const int steps = c->d->temporal_steps(c->d, left);
+        const int steps = c->d->temporal_steps(c->d, left, false);
         void *const to = target(c, --passes);
         left -= steps;
         const box cells = box_make(-left, f->nx + left, -left, f->ny + left); /* what passes to come read */

@@ -29,7 +29,7 @@ static int open_plane(ladder_case *c)
     ladder_field_weights(&s->op);
     int code = d->stencil_bind(d, &s->op);
     if (code) return code;
-    const int depth = d->temporal_steps(d, s->steps); /* what the longest pass reads */
+    const int depth = d->temporal_steps(d, s->steps, false); /* what the longest pass reads */
     s->plane = field_shape_make(c->type, c->value[NX], c->value[NY], depth, depth);
     ladder_moves(c, s->plane.nx * s->plane.ny, 2);
     c->flops = (double)s->steps * (2 * stencil_weights(STENCIL_STAR, 1) - 1) * (double)c->size;

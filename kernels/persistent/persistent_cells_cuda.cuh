@@ -2,7 +2,7 @@
  * the exchange's number. */
 #pragma once
 
-#include <stdint.h>
+#include "cuda/vector_cuda.cuh"
 
 /* ---- pieces of a row: a lane's cells, 16 bytes at a time, or 8 where it has no more ---- */
 
@@ -24,17 +24,8 @@ static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[2])
 {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(c[0]), "=f"(c[1]) : "r"(from) : "memory");
 }
-static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[4])
-{
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
-                 : "r"(from)
-                 : "memory");
-}
-static __device__ __forceinline__ void get_piece(unsigned from, double (&c)[2])
-{
-    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[0]), "=d"(c[1]) : "r"(from) : "memory");
-}
+static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[4]) { read16(from, c); }
+static __device__ __forceinline__ void get_piece(unsigned from, double (&c)[2]) { read16(from, c); }
 
 /* Accesses past the L1 caches, which are not coherent with each other. */
 static __device__ __forceinline__ void give_piece(float *to, const float (&c)[2])
@@ -43,11 +34,11 @@ static __device__ __forceinline__ void give_piece(float *to, const float (&c)[2]
 }
 static __device__ __forceinline__ void give_piece(float *to, const float (&c)[4])
 {
-    __stcg((float4 *)to, make_float4(c[0], c[1], c[2], c[3]));
+    __stcg((float4 *)to, pack16(c));
 }
 static __device__ __forceinline__ void give_piece(double *to, const double (&c)[2])
 {
-    __stcg((double2 *)to, make_double2(c[0], c[1]));
+    __stcg((double2 *)to, pack16(c));
 }
 static __device__ __forceinline__ void take_piece(const float *from, float (&c)[2])
 {
@@ -56,13 +47,11 @@ static __device__ __forceinline__ void take_piece(const float *from, float (&c)[
 }
 static __device__ __forceinline__ void take_piece(const float *from, float (&c)[4])
 {
-    const float4 all = __ldcg((const float4 *)from);
-    c[0] = all.x, c[1] = all.y, c[2] = all.z, c[3] = all.w;
+    unpack16(__ldcg((const float4 *)from), c);
 }
 static __device__ __forceinline__ void take_piece(const double *from, double (&c)[2])
 {
-    const double2 all = __ldcg((const double2 *)from);
-    c[0] = all.x, c[1] = all.y;
+    unpack16(__ldcg((const double2 *)from), c);
 }
 
 /* ---- words: two adjacent ones, each 4 bytes of a cell and above them the number of the exchange ---- */

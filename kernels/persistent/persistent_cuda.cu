@@ -29,7 +29,7 @@ static bool plan_of(const device *d, const field_shape *f, const boundary *sides
            (size_t)shared_bytes;
 }
 
-size_t persistent_cuda_bytes(device *d, const field_shape *f, const boundary *sides, bool cut)
+size_t persistent_bytes_cuda(device *d, const field_shape *f, const boundary *sides, bool cut)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     persistent_plan plan;
@@ -45,7 +45,7 @@ void persistent_cuda_release(struct persistent_state **p)
     *p = nullptr;
 }
 
-int persistent_cuda_prepare(device *d, const field_shape *f, const boundary *sides, bool cut)
+int persistent_prepare_cuda(device *d, const field_shape *f, const boundary *sides, bool cut)
 {
     device_cuda *self = (device_cuda *)d;
     const persistent_unit *unit = unit_of(&self->bound);
@@ -63,7 +63,7 @@ int persistent_cuda_prepare(device *d, const field_shape *f, const boundary *sid
     return device_cuda_checked(e);
 }
 
-int persistent_cuda_pass(device *d, const field_shape *f, void *next, const void *cur, int steps,
+int persistent_pass_cuda(device *d, const field_shape *f, void *next, const void *cur, int steps,
                          const boundary *own_sides, const persistent_memory *m, uint64_t *change,
                          device_stream *s)
 {
@@ -71,15 +71,9 @@ int persistent_cuda_pass(device *d, const field_shape *f, void *next, const void
     const persistent_state *p = self->persistent;
     assert(p && p->nx == f->nx && p->ny == f->ny && next != cur && steps > 0);
     assert(p->cut == (m->above || m->below));
-    const persistent_call call = { &p->plan,
-                                   f,
-                                   field_at(f, next, 0, 0),
-                                   field_at_const(f, cur, 0, 0),
-                                   steps,
-                                   own_sides,
-                                   p->cut,
-                                   m,
-                                   (unsigned long long *)change,
-                                   device_cuda_stream(s) };
+    const persistent_call call = {
+        &p->plan, f, field_at(f, next, 0, 0),      field_at_const(f, cur, 0, 0), steps, own_sides,
+        p->cut,   m, (unsigned long long *)change, device_cuda_stream(s)
+    };
     return unit_of(&self->bound)->kernels[p->plan.tiling].pass(&call);
 }

@@ -2,9 +2,6 @@
  * launch. */
 #pragma once
 
-#include <iterator>
-#include <utility>
-
 #include "persistent/persistent_cuda.cuh"
 #include "persistent/persistent_cuda.h"
 

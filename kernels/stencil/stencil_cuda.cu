@@ -38,7 +38,7 @@ static void list_variants(device_cuda *self, const stencil *op)
     add_variant(self, 96 / t.step_rows * t.step_rows, 384);
 }
 
-int stencil_cuda_bind(device *d, const stencil *op)
+int stencil_bind_cuda(device *d, const stencil *op)
 {
     device_cuda *self = (device_cuda *)d;
     const stencil_unit *unit = units[op->form];
@@ -78,7 +78,7 @@ static stencil_call call_of(const device_cuda *self, const field_shape *f, void 
              .follows = self->follows };
 }
 
-int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+int stencil_pass_cuda(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                       const box *boxes, int count, device_stream *s)
 {
     const device_cuda *self = (const device_cuda *)d;
@@ -90,19 +90,19 @@ int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *c
     return self->unit->pass(&call);
 }
 
-bool stencil_cuda_inkernel_can(device *d, bool change)
+bool stencil_inkernel_can_cuda(device *d, bool change)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     return op->form != STENCIL_LINE &&
            (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
 }
 
-int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+int stencil_inkernel_cuda(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                           const inkernel_step *step, device_stream *s)
 {
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
-    assert(self->unit && op->type == f->type && next != cur && stencil_cuda_inkernel_can(d, step->change));
+    assert(self->unit && op->type == f->type && next != cur && stencil_inkernel_can_cuda(d, step->change));
     assert(op->radius <= f->depth_x && op->radius <= f->depth_y && (!op->has_prev || prev));
     const stencil_call call = call_of(self, f, next, cur, prev, nullptr, 0, s);
     return inkernel_units[op->form]->step(&call, step, f->nx, f->ny);

@@ -21,7 +21,7 @@ enum {
     LINE_AHEAD_BYTES = 1 << 15
 };
 
-int stencil_host_bind(device *d, const stencil *op)
+int stencil_bind_host(device *d, const stencil *op)
 {
     device_host *h = (device_host *)d;
     assert(op->radius >= 1 && op->radius <= STENCIL_RADIUS_MAX);
@@ -60,7 +60,7 @@ static void tile_pass(const stencil *op, const stencil_host_row *all, const fiel
     stencil_host_rows(op->type, op->form)(&job);
 }
 
-int stencil_host_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+int stencil_pass_host(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                       const box *boxes, int count, device_stream *s)
 {
     const device_host *h = (const device_host *)d;
@@ -80,7 +80,7 @@ int stencil_host_pass(device *d, const field_shape *f, void *next, const void *c
     };
     int64_t cells = 0;
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
-    const int team = device_host_team(d, cells);
+    const int team = device_host_team(d, cells, device_host_moved(f->type, op->has_prev ? 3 : 2, cells));
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         for (int i = 0; i < count; i++) {

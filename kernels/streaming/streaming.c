@@ -57,10 +57,76 @@ static const char *error_text(int code)
     return code < STREAMING_CUDA_CODES ? strerror(code) : device_cuda_error_text(code - STREAMING_CUDA_CODES);
 }
 
+/* ---- the window ---- */
+
+/* The passes of a visit, the last one with the norm if that is wanted; returns their number. */
+static int passes_of(int steps, bool norm, streaming_pass_steps *ask, const void *owner,
+                     int pass[STREAMING_STEPS_MAX])
+{
+    const int last = norm ? ask(owner, steps, true) : 0;
+    int count = 0;
+    assert(1 <= steps && steps <= STREAMING_STEPS_MAX && (!norm || last > 0));
+    for (int left = steps - last; left > 0; left -= pass[count++]) pass[count] = ask(owner, left, false);
+    if (norm) pass[count++] = last;
+    return count;
+}
+
+/* The most passes of a visit of at most w->steps steps: shorter passes take what the longest ones leave. */
+static int passes_most(const streaming_window *w, streaming_pass_steps *ask, const void *owner)
+{
+    int pass[STREAMING_STEPS_MAX], most = 0;
+    for (int steps = 1; steps <= w->steps; steps++) {
+        if (steps + w->pass_steps < w->steps) continue; /* one pass fewer than steps + pass_steps has */
+        for (int norm = 0; norm < 2; norm++) {
+            if (norm && ask(owner, steps, true) == 0) continue;
+            const int count = passes_of(steps, norm, ask, owner, pass);
+            if (count > most) most = count;
+        }
+    }
+    return most;
+}
+
+size_t streaming_level_bytes(const streaming_window *w)
+{
+    return streaming_slot_shape(w, STREAMING_SLOTS * w->slot_rows).bytes;
+}
+
+streaming_window streaming_window_within(double bytes, dtype t, int64_t nx, int levels, int radius, int steps,
+                                         streaming_pass_steps *ask, const void *owner)
+{
+    streaming_window w = { .type = t, .nx = nx, .levels = levels, .radius = radius, .steps = steps };
+    w.pass_steps = ask(owner, steps, false);
+    assert(w.pass_steps > 0);
+    w.skew = radius * w.pass_steps;
+    const field_shape none = streaming_slot_shape(&w, 0);
+    const double row_bytes = (double)none.pitch * (double)dtype_bytes(t),
+                 rows = (bytes / levels - (double)none.bytes) / row_bytes;
+    w.slot_rows = rows < STREAMING_SLOTS ? 0 : (int64_t)(rows / STREAMING_SLOTS);
+    if (w.slot_rows <= streaming_lead_rows(&w, passes_most(&w, ask, owner))) w.slot_rows = 0;
+    return w;
+}
+
+int64_t streaming_chunk_rows(const streaming_window *w, streaming_pass_steps *ask, const void *owner)
+{
+    int pass[STREAMING_STEPS_MAX];
+    return w->slot_rows == 0
+               ? 0
+               : w->slot_rows - streaming_lead_rows(w, passes_of(w->steps, false, ask, owner, pass));
+}
+
+void streaming_window_limit(streaming_window *w, int64_t chunk_rows, streaming_pass_steps *ask,
+                            const void *owner)
+{
+    const int64_t least = streaming_lead_rows(w, passes_most(w, ask, owner)) + 1;
+    const int64_t fewer = w->slot_rows - streaming_chunk_rows(w, ask, owner) + chunk_rows,
+                  rows = fewer > least ? fewer : least;
+    if (rows < w->slot_rows) w->slot_rows = rows;
+}
+
 int streaming_device_pass_steps(const void *owner, int most, bool norm)
 {
     device *d = (device *)(uintptr_t)owner; /* asked, not changed */
-    return norm ? d->temporal_change_steps(d, most) : d->temporal_steps(d, most);
+    return d->temporal_steps(d, most, norm);
 }
 
 /* ---- a visit ---- */
@@ -282,7 +348,7 @@ static int visit_rows(device *d, const field_shape *f, void *next, void *next_pr
                 .levels = w->levels,
                 .slot = streaming_slot_shape(w, w->slot_rows),
                 .change = change ? s->change : NULL };
-    v.passes = streaming_passes(steps, change != NULL, streaming_device_pass_steps, s->through, v.pass);
+    v.passes = passes_of(steps, change != NULL, streaming_device_pass_steps, s->through, v.pass);
     v.lead = streaming_lead_rows(w, v.passes);
     find_rows(&v, cells);
     assert(v.begin[0] >= 0 || sides->y_low.kind == BOUNDARY_PERIODIC || v.begin[0] >= -f->depth_y);
@@ -306,17 +372,12 @@ static int visit_rows(device *d, const field_shape *f, void *next, void *next_pr
 
 /* ---- questions ---- */
 
-static int temporal_steps(device *d, int most)
+static int temporal_steps(device *d, int most, bool norm)
 {
     const streaming *s = (const streaming *)d;
     const int longest = s->window.slot_rows > 0 ? s->window.steps : STREAMING_STEPS_MAX;
-    return s->through->temporal_steps(s->through, 1) == 0 ? 0 : most < longest ? most : longest;
-}
-
-static int temporal_change_steps(device *d, int most)
-{
-    const streaming *s = (const streaming *)d;
-    return s->through->temporal_change_steps(s->through, most) == 0 ? 0 : temporal_steps(d, most);
+    const int least = s->through->temporal_steps(s->through, norm ? most : 1, norm);
+    return least == 0 ? 0 : most < longest ? most : longest;
 }
 
 /* The host's kernels serve single steps, the other device's kernels a visit. */
@@ -423,7 +484,6 @@ int streaming_create(device *through, int threads, device **out)
     d->free = release;
     d->stencil_bind = stencil_bind;
     d->temporal_steps = temporal_steps;
-    d->temporal_change_steps = temporal_change_steps;
     d->temporal_pass = visit_rows;
     *out = d;
     /* copies have priority, so that they never wait */

@@ -37,17 +37,12 @@ int temporal_cuda_bind(device *d, const stencil *op)
     return e;
 }
 
-int temporal_cuda_steps(device *d, int most)
+int temporal_steps_cuda(device *d, int most, bool norm)
 {
-    return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_PLAIN);
+    return temporal_longest(&((const device_cuda *)d)->bound, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
 }
 
-int temporal_cuda_change_steps(device *d, int most)
-{
-    return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_NORM);
-}
-
-int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
+int temporal_pass_cuda(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
                        const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
                        device_stream *s)
 {

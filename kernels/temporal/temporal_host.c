@@ -31,12 +31,7 @@
 #include "device/device_host.h"
 #include "stencil/stencil_host_pass.h"
 
-enum {
-    STEPS_MAX = 16,
-    RADIUS_MAX = 4,
-    BOX_RADIUS_MAX = 2,
-    ROWS_MAX = 2 * RADIUS_MAX + 1
-};
+enum { STEPS_MAX = 16, RADIUS_MAX = 4, BOX_RADIUS_MAX = 2, ROWS_MAX = 2 * RADIUS_MAX + 1 };
 enum { BLOCK_LINES = 4, AHEAD_ROWS = 4, L1_LINES_LEAST = 8, L2_LINES_LEAST = 64, L2_LINES_MOST = 128 };
 
 static bool can_serve(const stencil *op)
@@ -83,10 +78,7 @@ static int64_t lead_cells(const strip *s)
 }
 
 /* Slots are those of rows at least (steps + 1) * radius below y0. */
-static int slot_of(const strip *s, int64_t y)
-{
-    return (int)((uint64_t)(y - s->y0) % (uint64_t)s->rows);
-}
+static int slot_of(const strip *s, int64_t y) { return (int)((uint64_t)(y - s->y0) % (uint64_t)s->rows); }
 
 /* Cell (x, y) of a level. */
 static void *at(const strip *s, int level, int64_t x, int64_t y)
@@ -120,8 +112,8 @@ static void ghost_columns(const strip *s, int level, int64_t y, box row)
 {
     const int64_t nx = s->shape->nx;
     for (int k = 0; k < s->radius && beyond_low(s, row); k++)
-        make_ghosts(s, at(s, level, -1 - k, y), at(s, level, k, y), at(s, level, k - 1, y),
-                    s->sides->x_low, k, 1);
+        make_ghosts(s, at(s, level, -1 - k, y), at(s, level, k, y), at(s, level, k - 1, y), s->sides->x_low,
+                    k, 1);
     for (int k = 0; k < s->radius && beyond_high(s, row); k++)
         make_ghosts(s, at(s, level, nx + k, y), at(s, level, nx - 1 - k, y), at(s, level, nx - k, y),
                     s->sides->x_high, k, 1);
@@ -199,9 +191,8 @@ static void leave(const strip *s, void *to, int level, int64_t y)
 static void compare(strip *s, int64_t y)
 {
     if (!s->norm || y < s->cells.y0 || y >= s->cells.y1) return;
-    const uint64_t change =
-        reduce_host_change_row(s->shape->type, at(s, s->steps, s->cells.x0, y),
-                               at(s, s->steps - 1, s->cells.x0, y), box_width(s->cells));
+    const uint64_t change = change_host_row(s->shape->type, at(s, s->steps, s->cells.x0, y),
+                                                   at(s, s->steps - 1, s->cells.x0, y), box_width(s->cells));
     if (change > s->change) s->change = change;
 }
 
@@ -237,7 +228,7 @@ static void cascade(strip *s, void *next, void *next_prev)
     }
 }
 
-int temporal_host_steps(device *d, int most)
+int temporal_steps_host(device *d, int most, bool norm)
 {
     return !can_serve(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
 }
@@ -260,8 +251,7 @@ static void cut_strips(strip *s, const device_host *h, int64_t columns)
     const int64_t strips = (columns - 1) / (lines * s->line_cells) + 1;
     s->lead = lead_cells(s);
     s->width = line_ceil(s, (columns + strips - 1) / strips);
-    while ((s->width + 2 * line_ceil(s, (int64_t)(s->steps - 1) * s->radius)) / s->line_cells %
-               BLOCK_LINES !=
+    while ((s->width + 2 * line_ceil(s, (int64_t)(s->steps - 1) * s->radius)) / s->line_cells % BLOCK_LINES !=
            0)
         s->width += s->line_cells;
     s->pitch = s->width + 2 * s->lead + s->line_cells;
@@ -288,15 +278,16 @@ static bool pass_part(device *d, const strip *any, box part, void *next, void *n
     return true;
 }
 
-int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
+int temporal_pass_host(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
                        const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
                        device_stream *stream)
 {
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
-    const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius,
-              team = device_host_team(d, box_cells(cells));
-    assert(op->type == f->type && next != cur && temporal_host_steps(d, steps) == steps);
+    const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius;
+    const int64_t all = box_cells(cells);
+    const int team = device_host_team(d, all, device_host_moved(f->type, op->has_prev ? 4 : 2, all));
+    assert(op->type == f->type && next != cur && temporal_steps_host(d, steps, false) == steps);
     assert((prev != NULL) == op->has_prev && (next_prev != NULL) == op->has_prev);
     if (box_empty(cells)) return 0;
     strip any = { .shape = f,

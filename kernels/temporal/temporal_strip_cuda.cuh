@@ -59,16 +59,6 @@ template <int PIECES> static __device__ __forceinline__ unsigned swizzled(unsign
     return PIECES == 2 ? piece ^ (piece >> 3 & 1) : piece;
 }
 
-static __device__ __forceinline__ void read16(unsigned from, float *c)
-{
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]) : "r"(from) : "memory");
-}
-static __device__ __forceinline__ void read16(unsigned from, double *c)
-{
-    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[0]), "=d"(c[1]) : "r"(from) : "memory");
-}
-
 /* Stores 16 bytes if at < end, without a branch. */
 static __device__ __forceinline__ void store16(float *to, const float *c, unsigned at, unsigned end)
 {

@@ -1,9 +1,6 @@
 /* A unit of temporal blocking: an instance for each row of its table (temporal_tilings.h), and its launch. */
 #pragma once
 
-#include <iterator>
-#include <utility>
-
 #include "temporal/temporal.h"
 #include "temporal/temporal_border_cuda.cuh"
 #include "temporal/temporal_cuda.h"
@@ -182,5 +179,3 @@ static constexpr temporal_unit temporal_unit_of(std::integer_sequence<int, I...>
 {
     return { upload_weights, temporal_unit_kernels<INSTANCE, I...>::kernels };
 }
-template <const auto &TABLE>
-constexpr std::make_integer_sequence<int, (int)std::size(TABLE)> temporal_all = {};

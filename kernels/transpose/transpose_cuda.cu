@@ -77,27 +77,20 @@ cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t
     return cudaGetLastError();
 }
 
-template <typename T>
-cudaError_t by_way(void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows, int64_t cols,
-                   int flags, cudaStream_t stream)
-{
-    const uintptr_t all = (uintptr_t)to | (uintptr_t)from | (uintptr_t)(to_pitch | from_pitch) * sizeof(T);
-    const bool aligned = all % SECTOR_BYTES == 0, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
-    const auto launch_way = aligned ? (increment ? launch<T, ALIGNED, true> : launch<T, ALIGNED, false>)
-                                    : (increment ? launch<T, CELLS, true> : launch<T, SHIFTED, false>);
-    return launch_way((T *)to, to_pitch, (T *)from, from_pitch, rows, cols, flags & TRANSPOSE_ADD, stream);
-}
-
 } // namespace
 
 int transpose_cuda(device *, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
                    int64_t rows, int64_t cols, int flags, device_stream *s)
 {
     if (rows <= 0 || cols <= 0) return cudaSuccess;
-    const cudaStream_t stream = device_cuda_stream(s);
-    switch (t) {
-    case DTYPE_F32: return by_way<float>(to, to_pitch, from, from_pitch, rows, cols, flags, stream);
-    case DTYPE_F64: return by_way<double>(to, to_pitch, from, from_pitch, rows, cols, flags, stream);
-    }
-    return cudaErrorInvalidValue;
+    return by_type(t, [&](auto cell) {
+        using T = decltype(cell);
+        const uintptr_t pitches = (uintptr_t)(to_pitch | from_pitch) * sizeof(T),
+                        all = (uintptr_t)to | (uintptr_t)from | pitches;
+        const bool aligned = all % SECTOR_BYTES == 0, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
+        const auto launch_way = aligned ? (increment ? launch<T, ALIGNED, true> : launch<T, ALIGNED, false>)
+                                        : (increment ? launch<T, CELLS, true> : launch<T, SHIFTED, false>);
+        return launch_way((T *)to, to_pitch, (T *)from, from_pitch, rows, cols, flags & TRANSPOSE_ADD,
+                          device_cuda_stream(s));
+    });
 }

@@ -121,7 +121,8 @@ int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, i
                                      2 * (size_t)(rows * cols * cell) > h->far_cache_bytes,
                           .to_l2 = h->near_cache_bytes >= LARGE_L2_BYTES };
     const box all = box_make(0, rows, 0, cols);
-    const int team = device_host_team(d, box_cells(all));
+    const int words = 2 + !!(flags & TRANSPOSE_ADD) + !!(flags & TRANSPOSE_INCREMENT_SOURCE);
+    const int team = device_host_team(d, box_cells(all), device_host_moved(t, words, box_cells(all)));
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());

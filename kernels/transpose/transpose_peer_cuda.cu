@@ -301,15 +301,11 @@ template <typename T> cudaError_t launch(const transpose_call *c, int flags, cud
 
 } // namespace
 
-int transpose_peer_cuda(device *, dtype t, const transpose_call *c, int flags, device_stream *s)
+int transpose_parts_cuda(device *, dtype t, const transpose_call *c, int flags, device_stream *s)
 {
     const cudaStream_t stream = device_cuda_stream(s);
     assert(c->from_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);
     assert(c->to_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);
     assert(c->layout.lag >= 1 && c->pairs < TRANSPOSE_RANKS_MAX);
-    switch (t) {
-    case DTYPE_F32: return launch<float>(c, flags, stream);
-    case DTYPE_F64: return launch<double>(c, flags, stream);
-    }
-    return cudaErrorInvalidValue;
+    return by_type(t, [&](auto cell) { return launch<decltype(cell)>(c, flags, stream); });
 }

@@ -24,7 +24,7 @@
 #include "device/host_limits.h"
 #include "ranks/decomp.h"
 #include "step/step.h"
-#include "streaming/streaming_window.h"
+#include "streaming/streaming.h"
 
 /* Where the two ends of a link of the halo run. */
 typedef enum link_kind { LINK_INSIDE_HOST, LINK_BETWEEN_HOSTS, LINK_KINDS } link_kind;

@@ -27,7 +27,7 @@ static int pass_steps(const sim *s, int64_t most, bool norm)
 {
     const int longest = s->plan.block_steps, steps = (int)(most < longest ? most : longest);
     if (s->plan.persistent) return steps;
-    return norm ? s->dev->temporal_change_steps(s->dev, steps) : s->dev->temporal_steps(s->dev, steps);
+    return s->dev->temporal_steps(s->dev, steps, norm);
 }
 
 /* In a run with temporal blocking the steps before a norm's level that are to be taken by themselves: a pass

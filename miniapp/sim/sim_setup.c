@@ -41,7 +41,7 @@ static void make_tables(sim *s)
 static int block_steps(const plan_facts *f, int most, bool norm)
 {
     device *d = ((sim *)f->owner)->dev;
-    return norm ? d->temporal_change_steps(d, most) : d->temporal_steps(d, most);
+    return d->temporal_steps(d, most, norm);
 }
 
 /* Collective: GPUs may be of several models. */

@@ -150,7 +150,7 @@ typedef struct step_job {
     bool exchange; /* false: without the halo (stale ghosts), to time the step without communication */
     uint64_t
         *norm; /* not NULL: max |next - cur| of this rank's last step is taken: by a block of as many steps as
-                * temporal_change_steps gave or a persistent pass to there, by a step in its inkernel_pass */
+                * temporal_steps gave or a persistent pass to there, by a step in its inkernel_pass */
     step_probe *probe;        /* may be NULL */
     bool captured;            /* the same work every time: the two below are given; else step_take's own */
     int epoch;                /* of cur, with in-kernel exchange (inkernel_pass_epoch) */

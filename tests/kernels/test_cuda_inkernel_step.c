@@ -1,7 +1,7 @@
 /* In-kernel steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that
  * stand beside each other in this process, give after several levels the cells that the host's steps give on
  * the uncut grid: every image and every flag word is right. gpus: part */
-#include "support/cuda_twin.h"
+#include "support/twin.h"
 
 #include "exchange/inkernel_plan.h"
 
@@ -16,10 +16,10 @@ typedef struct one_rank {
     device_stream *stream;
 } one_rank;
 
-static void *cuda_alloc(size_t bytes)
+static void *gpu_alloc(size_t bytes)
 {
     void *p = NULL;
-    OK(CUDA, dev[CUDA]->alloc(dev[CUDA], DEVICE_MEMORY_DEVICE, bytes, &p));
+    DO(TESTED, alloc, DEVICE_MEMORY_DEVICE, bytes, &p);
     return p;
 }
 
@@ -33,8 +33,8 @@ static void give(one_rank *r, void *to, const field_shape *whole, const char *fr
         memcpy(part + (size_t)field_index(&r->shape, -r->shape.depth_x, y) * size,
                from + (size_t)field_index(whole, r->dec.own.x0 - whole->depth_x, r->dec.own.y0 + y) * size,
                (size_t)(r->shape.nx + 2 * r->shape.depth_x) * size);
-    OK(CUDA, dev[CUDA]->copy(dev[CUDA], to, part, r->shape.bytes, r->stream));
-    OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], r->stream));
+    DO(TESTED, copy, to, part, r->shape.bytes, r->stream);
+    DO(TESTED, stream_sync, r->stream);
     free(part);
 }
 
@@ -43,8 +43,8 @@ static bool same_cells(one_rank *r, const void *field, const field_shape *whole,
     const size_t size = dtype_bytes(whole->type);
     char *seen = malloc(r->shape.bytes);
     assert_non_null(seen);
-    OK(CUDA, dev[CUDA]->copy(dev[CUDA], seen, field, r->shape.bytes, r->stream));
-    OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], r->stream));
+    DO(TESTED, copy, seen, field, r->shape.bytes, r->stream);
+    DO(TESTED, stream_sync, r->stream);
     bool same = true;
     for (int64_t y = 0; y < r->shape.ny && same; y++)
         same = memcmp(seen + (size_t)field_index(&r->shape, 0, y) * size,
@@ -77,15 +77,15 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
                          sides->y_low.kind == BOUNDARY_PERIODIC, ranks, i, ranks_x, ranks / ranks_x, r, &why))
             fail_msg("%s", why.text);
         me->shape = field_shape_make(op->type, box_width(me->dec.own), box_height(me->dec.own), r, r);
-        OK(CUDA, dev[CUDA]->stream_create(dev[CUDA], false, &me->stream));
-        for (int k = 0; k < 2; k++) me->field[k] = cuda_alloc(me->shape.bytes);
+        DO(TESTED, stream_create, false, &me->stream);
+        for (int k = 0; k < 2; k++) me->field[k] = gpu_alloc(me->shape.bytes);
         for (int k = 0; k < 2; k++) {
             const size_t bytes = inkernel_plan_inbox_bytes(&me->shape, r);
-            me->inbox[k] = cuda_alloc(bytes);
+            me->inbox[k] = gpu_alloc(bytes);
             /* NaN: what nobody gives is seen */
-            OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], me->inbox[k], 255, bytes, me->stream));
+            DO(TESTED, fill_bytes, me->inbox[k], 255, bytes, me->stream);
         }
-        OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], me->stream));
+        DO(TESTED, stream_sync, me->stream);
     }
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
@@ -105,10 +105,10 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
 static void free_ranks(one_rank *rank, int ranks)
 {
     for (int i = 0; i < ranks; i++) {
-        OK(CUDA, dev[CUDA]->stream_destroy(dev[CUDA], &rank[i].stream));
+        DO(TESTED, stream_destroy, &rank[i].stream);
         void *const all[] = { rank[i].field[0], rank[i].field[1], rank[i].inbox[0], rank[i].inbox[1] };
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-            OK(CUDA, dev[CUDA]->free(dev[CUDA], DEVICE_MEMORY_DEVICE, all[k]));
+            DO(TESTED, free, DEVICE_MEMORY_DEVICE, all[k]);
     }
 }
 
@@ -121,8 +121,8 @@ static void enqueue_steps(one_rank *rank, int ranks)
             const int from = n % 2, to = 1 - from;
             inkernel_step step = me->step[to];
             step.epoch = (uint64_t)n % INKERNEL_EPOCHS;
-            OK(CUDA, dev[CUDA]->stencil_inkernel(dev[CUDA], &me->shape, me->field[to], me->field[from],
-                                                 me->field[to], &step, me->stream));
+            DO(TESTED, stencil_inkernel, &me->shape, me->field[to], me->field[from], me->field[to], &step,
+               me->stream);
         }
 }
 
@@ -130,14 +130,14 @@ static void launch_graphs(one_rank *rank, int ranks)
 {
     device_graph *graph[RANKS_MAX];
     for (int i = 0; i < ranks; i++) {
-        OK(CUDA, dev[CUDA]->graph_begin(dev[CUDA], rank[i].stream));
+        DO(TESTED, graph_begin, rank[i].stream);
         enqueue_steps(&rank[i], 1);
-        OK(CUDA, dev[CUDA]->graph_end(dev[CUDA], rank[i].stream, &graph[i]));
+        DO(TESTED, graph_end, rank[i].stream, &graph[i]);
     }
-    for (int i = 0; i < ranks; i++) OK(CUDA, dev[CUDA]->graph_launch(dev[CUDA], graph[i], rank[i].stream));
+    for (int i = 0; i < ranks; i++) DO(TESTED, graph_launch, graph[i], rank[i].stream);
     for (int i = 0; i < ranks; i++) {
-        OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], rank[i].stream));
-        OK(CUDA, dev[CUDA]->graph_destroy(dev[CUDA], &graph[i]));
+        DO(TESTED, stream_sync, rank[i].stream);
+        DO(TESTED, graph_destroy, &graph[i]);
     }
 }
 
@@ -154,25 +154,22 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
     one_rank rank[RANKS_MAX] = { 0 };
     make_ranks(rank, ranks, ranks_x, &whole, sides, op);
     for (int k = 0; k < 2; k++)
-        OK(HOST,
-           dev[HOST]->boundary_fill(dev[HOST], &whole, level[k].at[HOST], sides, around, 4, stream[HOST]));
+        DO(ANSWER, boundary_fill, &whole, level[k].at[ANSWER], sides, around, 4, stream[ANSWER]);
     for (int i = 0; i < ranks; i++) {
-        for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]);
-        OK(CUDA, dev[CUDA]->inkernel_flag_words(dev[CUDA], &rank[i].shape, rank[i].field[0], &rank[i].step[0],
-                                                rank[i].stream));
+        for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k].at[ANSWER]);
+        DO(TESTED, inkernel_flag_words, &rank[i].shape, rank[i].field[0], &rank[i].step[0], rank[i].stream);
     }
 
     (graphs ? launch_graphs : enqueue_steps)(rank, ranks);
     for (int n = 0; n < STEPS; n++) {
         const int from = n % 2, to = 1 - from;
-        OK(HOST,
-           dev[HOST]->boundary_fill(dev[HOST], &whole, level[from].at[HOST], sides, around, 4, stream[HOST]));
-        OK(HOST, dev[HOST]->stencil_pass(dev[HOST], &whole, level[to].at[HOST], level[from].at[HOST],
-                                         level[to].at[HOST], &own, 1, stream[HOST]));
+        DO(ANSWER, boundary_fill, &whole, level[from].at[ANSWER], sides, around, 4, stream[ANSWER]);
+        DO(ANSWER, stencil_pass, &whole, level[to].at[ANSWER], level[from].at[ANSWER], level[to].at[ANSWER],
+           &own, 1, stream[ANSWER]);
     }
     for (int i = 0; i < ranks; i++)
         for (int k = 0; k < 2; k++)
-            if (!same_cells(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]))
+            if (!same_cells(&rank[i], rank[i].field[k], &whole, level[k].at[ANSWER]))
                 fail_msg("%s r=%d %s prev=%d %lldx%lld on %dx%d ranks%s, sides %d%d %d%d: rank %d differs at "
                          "level %d",
                          op->form == STENCIL_STAR ? "star" : "box", r, dtype_name(op->type), op->has_prev,
@@ -214,7 +211,7 @@ static void every_decomposition(void **state)
                     const stencil op =
                         random_stencil(form, radius, turn % 2 ? DTYPE_F32 : DTYPE_F64,
                                        form == STENCIL_STAR && turn % 3 == 0);
-                    ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
+                    ON_BOTH DO(i, stencil_bind, &op);
                     one_case(&op, turn % 5 ? 203 : 1031, turn % 7 ? 97 : 300, &sides, grids[g][0],
                              grids[g][1], turn / 2 % 2);
                 }
@@ -230,7 +227,7 @@ static void narrow_and_tall(void **state)
     for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++) {
         const stencil op = random_stencil(radius % 3 ? STENCIL_STAR : STENCIL_BOX, radius,
                                           radius % 2 ? DTYPE_F32 : DTYPE_F64, false);
-        ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
+        ON_BOTH DO(i, stencil_bind, &op);
         one_case(&op, 4 * radius, 6 * radius, &wrap, 4, 2, radius % 2);
         one_case(&op, 601, 30011, &wrap, 3, 1, radius % 2);
     }
@@ -245,26 +242,25 @@ static void change(void **state)
     };
     for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
         const stencil op = random_stencil(STENCIL_STAR, 1, type, false);
-        ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
-        assert_true(dev[CUDA]->stencil_inkernel_can(dev[CUDA], true));
+        ON_BOTH DO(i, stencil_bind, &op);
+        assert_true(dev[TESTED]->stencil_inkernel_can(dev[TESTED], true));
         const field_shape f = field_shape_make(type, 1237, 411, 1, 1);
         twin random[2] = { twin_random(type, f.bytes), twin_random(type, f.bytes) };
         one_rank rank = { 0 };
         make_ranks(&rank, 1, 1, &f, &wrap, &op);
-        give(&rank, rank.field[0], &f, random[0].at[HOST]);
+        give(&rank, rank.field[0], &f, random[0].at[ANSWER]);
         enum { NORM = INKERNEL_NORM_BYTES / 8 };
-        uint64_t *result = cuda_alloc(2 * INKERNEL_NORM_BYTES + 8), seen[2 * NORM + 1], norm = 0;
-        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], result, 0, INKERNEL_NORM_BYTES, rank.stream));
+        uint64_t *result = gpu_alloc(2 * INKERNEL_NORM_BYTES + 8), seen[2 * NORM + 1], norm = 0;
+        DO(TESTED, fill_bytes, result, 0, INKERNEL_NORM_BYTES, rank.stream);
         inkernel_step step = rank.step[1];
         step.change = result;
         step.clear = result + NORM;
-        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], step.clear, 255, INKERNEL_NORM_BYTES, rank.stream));
-        OK(CUDA, dev[CUDA]->stencil_inkernel(dev[CUDA], &f, rank.field[1], rank.field[0], NULL, &step,
-                                             rank.stream));
-        OK(CUDA, dev[CUDA]->max_change(dev[CUDA], &f, rank.field[1], rank.field[0], field_own(&f),
-                                       result + 2 * NORM, rank.stream));
-        OK(CUDA, dev[CUDA]->copy(dev[CUDA], seen, result, sizeof seen, rank.stream));
-        OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], rank.stream));
+        DO(TESTED, fill_bytes, step.clear, 255, INKERNEL_NORM_BYTES, rank.stream);
+        DO(TESTED, stencil_inkernel, &f, rank.field[1], rank.field[0], NULL, &step, rank.stream);
+        DO(TESTED, max_change, &f, rank.field[1], rank.field[0], field_own(&f), result + 2 * NORM,
+           rank.stream);
+        DO(TESTED, copy, seen, result, sizeof seen, rank.stream);
+        DO(TESTED, stream_sync, rank.stream);
         for (int i = 0; i < NORM; i++) {
             const bool word = i % INKERNEL_NORM_STEP == 0;
             if (seen[i] > norm) norm = seen[i];
@@ -273,7 +269,7 @@ static void change(void **state)
         }
         assert_true(norm != 0);
         assert_int_equal(norm, seen[2 * NORM]);
-        OK(CUDA, dev[CUDA]->free(dev[CUDA], DEVICE_MEMORY_DEVICE, result));
+        DO(TESTED, free, DEVICE_MEMORY_DEVICE, result);
         free_ranks(&rank, 1);
         for (int k = 0; k < 2; k++) twin_free(&random[k]);
     }

@@ -27,19 +27,29 @@ typedef struct deferred_event {
 } deferred_event;
 
 /* A call, with copies of what it was given. */
+typedef struct deferred_boxes {
+    box at[BOUNDARY_BOXES_MAX];
+    int count;
+} deferred_boxes;
+typedef struct deferred_pieces {
+    pack_piece at[PACK_PIECES_MAX];
+    int count;
+} deferred_pieces;
 typedef struct deferred_work {
     struct deferred_work *next;
     int (*run)(device *d, const struct deferred_work *w);
     deferred_event *event; /* of a record and a wait alone */
     long record;           /* of a wait: which record it waits for; 0: it is none */
-    field_shape shape;
+    field_shape f;
     void *to, *to_prev;
     const void *from, *from_prev;
-    size_t bytes, to_pitch_bytes, from_pitch_bytes, rows;
-    box boxes[BOUNDARY_BOXES_MAX];
-    pack_piece pieces[PACK_PIECES_MAX];
-    int count, flags;
+    void *source; /* of a transpose, which may change it */
+    size_t size[4];
     int64_t number[4];
+    int flags;
+    box cells;
+    deferred_boxes boxes;
+    deferred_pieces pieces;
     uint64_t *result;
     boundary sides;
     value formula;
@@ -259,111 +269,116 @@ static void deferred_destroy(device **self)
 
 /* ---- work ---- */
 
-/* A function of the device whose call waits: its parameters; what work w keeps of them; with what it is
- * called when w runs. */
-#define DEFER(name, parameters, keep, arguments)                      \
-    static int deferred_run_##name(device *d, const deferred_work *w) \
-    {                                                                 \
-        return deferred.host.name arguments;                          \
-    }                                                                 \
-    static int deferred_##name parameters                             \
-    {                                                                 \
-        deferred_work w = { .run = deferred_run_##name };             \
-        keep;                                                         \
-        return deferred_push(s, &w);                                  \
+static deferred_boxes deferred_boxes_of(const box *boxes, int count)
+{
+    deferred_boxes copy = { .count = count };
+    assert(count <= BOUNDARY_BOXES_MAX);
+    for (int i = 0; i < count; i++) copy.at[i] = boxes[i];
+    return copy;
+}
+
+static deferred_pieces deferred_pieces_of(const pack_piece *pieces, int count)
+{
+    deferred_pieces copy = { .count = count };
+    assert(count <= PACK_PIECES_MAX);
+    for (int i = 0; i < count; i++) copy.at[i] = pieces[i];
+    return copy;
+}
+
+/* Defers a function of the device: its parameters; the arguments of the host's function, which runs later,
+ * from the work w; and what w keeps of the parameters. */
+#define DEFERRED(name, PARAMETERS, ARGUMENTS, ...)                                             \
+    static int deferred_run_##name(device *d, const deferred_work *w)                          \
+    {                                                                                          \
+        return deferred.host.name ARGUMENTS;                                                   \
+    }                                                                                          \
+    static int deferred_##name PARAMETERS                                                      \
+    {                                                                                          \
+        return deferred_push(s, &(deferred_work){ .run = deferred_run_##name, __VA_ARGS__ });  \
     }
 
-static void deferred_keep_boxes(deferred_work *w, const box *boxes, int count)
+DEFERRED(copy_rows,
+         (device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
+          size_t row_bytes, size_t rows, device_stream *s),
+         (d, w->to, w->size[0], w->from, w->size[1], w->size[2], w->size[3], NULL), .to = to, .from = from,
+         .size = { to_pitch_bytes, from_pitch_bytes, row_bytes, rows })
+
+static int deferred_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
 {
-    assert(count <= BOUNDARY_BOXES_MAX);
-    if (count > 0) memcpy(w->boxes, boxes, (size_t)count * sizeof *boxes);
-    w->count = count;
+    return deferred_copy_rows(d, to, bytes, from, bytes, bytes, 1, s);
 }
 
-static void deferred_keep_pieces(deferred_work *w, const pack_piece *pieces, int count)
-{
-    assert(count <= PACK_PIECES_MAX);
-    if (count > 0) memcpy(w->pieces, pieces, (size_t)count * sizeof *pieces);
-    w->count = count;
-}
+DEFERRED(fill_bytes, (device *d, void *to, int byte, size_t bytes, device_stream *s),
+         (d, w->to, w->flags, w->size[0], NULL), .to = to, .flags = byte, .size = { bytes })
 
-DEFER(copy, (device * d, void *to, const void *from, size_t bytes, device_stream *s),
-      (w.to = to, w.from = from, w.bytes = bytes), (d, w->to, w->from, w->bytes, NULL))
+DEFERRED(stencil_pass,
+         (device *d, const field_shape *f, void *next, const void *cur, const void *prev, const box *boxes,
+          int count, device_stream *s),
+         (d, &w->f, w->to, w->from, w->from_prev, w->boxes.at, w->boxes.count, NULL), .f = *f, .to = next,
+         .from = cur, .from_prev = prev, .boxes = deferred_boxes_of(boxes, count))
 
-DEFER(copy_rows,
-      (device * d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
-       size_t row_bytes, size_t rows, device_stream *s),
-      (w.to = to, w.to_pitch_bytes = to_pitch_bytes, w.from = from, w.from_pitch_bytes = from_pitch_bytes,
-       w.bytes = row_bytes, w.rows = rows),
-      (d, w->to, w->to_pitch_bytes, w->from, w->from_pitch_bytes, w->bytes, w->rows, NULL))
+DEFERRED(temporal_pass,
+         (device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev,
+          box cells, int steps, const boundary *sides, uint64_t *change, device_stream *s),
+         (d, &w->f, w->to, w->to_prev, w->from, w->from_prev, w->cells, w->flags, &w->sides, w->result, NULL),
+         .f = *f, .to = next, .to_prev = next_prev, .from = cur, .from_prev = prev, .cells = cells,
+         .flags = steps, .sides = *sides, .result = change)
 
-DEFER(fill_bytes, (device * d, void *to, int byte, size_t bytes, device_stream *s),
-      (w.to = to, w.flags = byte, w.bytes = bytes), (d, w->to, w->flags, w->bytes, NULL))
+DEFERRED(boundary_fill,
+         (device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
+          device_stream *s),
+         (d, &w->f, w->to, &w->sides, w->boxes.at, w->boxes.count, NULL), .f = *f, .to = field,
+         .sides = *sides, .boxes = deferred_boxes_of(boxes, count))
 
-DEFER(stencil_pass,
-      (device * d, const field_shape *f, void *next, const void *cur, const void *prev, const box *boxes,
-       int count, device_stream *s),
-      (w.shape = *f, w.to = next, w.from = cur, w.from_prev = prev, deferred_keep_boxes(&w, boxes, count)),
-      (d, &w->shape, w->to, w->from, w->from_prev, w->boxes, w->count, NULL))
+DEFERRED(pack,
+         (device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
+          int count, device_stream *s),
+         (d, &w->f, w->from, w->to, w->pieces.at, w->pieces.count, NULL), .f = *f, .to = buffer,
+         .from = field, .pieces = deferred_pieces_of(pieces, count))
 
-DEFER(temporal_pass,
-      (device * d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev,
-       box cells, int steps, const boundary *sides, uint64_t *change, device_stream *s),
-      (w.shape = *f, w.to = next, w.to_prev = next_prev, w.from = cur, w.from_prev = prev, w.boxes[0] = cells,
-       w.flags = steps, w.sides = *sides, w.result = change),
-      (d, &w->shape, w->to, w->to_prev, w->from, w->from_prev, w->boxes[0], w->flags, &w->sides, w->result,
-       NULL))
+DEFERRED(unpack,
+         (device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
+          int count, unpack_mode mode, device_stream *s),
+         (d, &w->f, w->to, w->from, w->pieces.at, w->pieces.count, (unpack_mode)w->flags, NULL), .f = *f,
+         .to = field, .from = buffer, .pieces = deferred_pieces_of(pieces, count), .flags = (int)mode)
 
-DEFER(boundary_fill,
-      (device * d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
-       device_stream *s),
-      (w.shape = *f, w.to = field, w.sides = *sides, deferred_keep_boxes(&w, boxes, count)),
-      (d, &w->shape, w->to, &w->sides, w->boxes, w->count, NULL))
+DEFERRED(transpose,
+         (device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
+          int64_t cols, int flags, device_stream *s),
+         (d, w->f.type, w->to, w->number[0], w->source, w->number[1], w->number[2], w->number[3], w->flags,
+          NULL),
+         .f.type = t, .to = to, .source = from, .flags = flags,
+         .number = { to_pitch, from_pitch, rows, cols })
 
-DEFER(pack,
-      (device * d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
-       device_stream *s),
-      (w.shape = *f, w.from = field, w.to = buffer, deferred_keep_pieces(&w, pieces, count)),
-      (d, &w->shape, w->from, w->to, w->pieces, w->count, NULL))
+DEFERRED(value_fill,
+         (device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s),
+         (d, &w->f, w->to, &w->formula, w->cells, NULL), .f = *f, .to = field, .formula = *v, .cells = cells)
 
-DEFER(unpack,
-      (device * d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
-       unpack_mode mode, device_stream *s),
-      (w.shape = *f, w.to = field, w.from = buffer, w.flags = (int)mode,
-       deferred_keep_pieces(&w, pieces, count)),
-      (d, &w->shape, w->to, w->from, w->pieces, w->count, (unpack_mode)w->flags, NULL))
+DEFERRED(max_error,
+         (device *d, const field_shape *f, const void *field, const value *v, box cells, uint64_t *result,
+          device_stream *s),
+         (d, &w->f, w->from, &w->formula, w->cells, w->result, NULL), .f = *f, .from = field, .formula = *v,
+         .cells = cells, .result = result)
 
-DEFER(transpose,
-      (device * d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
-       int64_t cols, int flags, device_stream *s),
-      (w.shape.type = t, w.to = to, w.number[0] = to_pitch, w.from = from, w.number[1] = from_pitch,
-       w.number[2] = rows, w.number[3] = cols, w.flags = flags),
-      (d, w->shape.type, w->to, w->number[0], (void *)(uintptr_t)w->from, w->number[1], w->number[2],
-       w->number[3], w->flags, NULL))
+DEFERRED(max_change,
+         (device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
+          device_stream *s),
+         (d, &w->f, w->from, w->from_prev, w->cells, w->result, NULL), .f = *f, .from = a, .from_prev = b,
+         .cells = cells, .result = result)
 
-DEFER(value_fill,
-      (device * d, const field_shape *f, void *field, const value *v, box cells, device_stream *s),
-      (w.shape = *f, w.to = field, w.formula = *v, w.boxes[0] = cells),
-      (d, &w->shape, w->to, &w->formula, w->boxes[0], NULL))
+DEFERRED(fingerprint,
+         (device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
+          int64_t y_first, uint64_t *result, device_stream *s),
+         (d, &w->f, w->from, w->number[0], w->number[1], w->number[2], w->result, NULL), .f = *f,
+         .from = field, .number = { nx_global, x_first, y_first }, .result = result)
 
-DEFER(max_error,
-      (device * d, const field_shape *f, const void *field, const value *v, box cells, uint64_t *result,
-       device_stream *s),
-      (w.shape = *f, w.from = field, w.formula = *v, w.boxes[0] = cells, w.result = result),
-      (d, &w->shape, w->from, &w->formula, w->boxes[0], w->result, NULL))
-
-DEFER(max_change,
-      (device * d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
-       device_stream *s),
-      (w.shape = *f, w.from = a, w.from_prev = b, w.boxes[0] = cells, w.result = result),
-      (d, &w->shape, w->from, w->from_prev, w->boxes[0], w->result, NULL))
-
-DEFER(fingerprint,
-      (device * d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
-       int64_t y_first, uint64_t *result, device_stream *s),
-      (w.shape = *f, w.from = field, w.number[0] = nx_global, w.number[1] = x_first, w.number[2] = y_first,
-       w.result = result),
-      (d, &w->shape, w->from, w->number[0], w->number[1], w->number[2], w->result, NULL))
+#define DEFERRED_FUNCTIONS(X)                                                                               \
+    X(synchronize)                                                                                          \
+    X(stream_sync)                                                                                          \
+    X(stream_destroy) X(event_destroy) X(event_record) X(event_wait) X(event_sync) X(event_done) X(destroy) \
+        X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack)        \
+            X(unpack) X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint)
+#define DEFERRED_PUT(member) d->member = deferred_##member;
 
 /* d: device_host_create's, with or without streams and events, and without work. From now on, until it is
  * destroyed; one device of a process at a time. */
@@ -372,23 +387,19 @@ static inline void device_defer(device *d, unsigned seed)
     assert(d->kind == DEVICE_HOST && !deferred.host.destroy);
     deferred.host = *d;
     deferred.chance = seed * 2654435761u + 1u;
-#define DEFERRED(member) d->member = deferred_##member
-    DEFERRED(synchronize), DEFERRED(destroy), DEFERRED(free);
-    DEFERRED(stream_sync), DEFERRED(stream_destroy);
-    DEFERRED(event_destroy), DEFERRED(event_record), DEFERRED(event_wait), DEFERRED(event_sync),
-        DEFERRED(event_done);
-    DEFERRED(copy), DEFERRED(copy_rows), DEFERRED(fill_bytes), DEFERRED(value_fill), DEFERRED(boundary_fill);
-    DEFERRED(stencil_pass), DEFERRED(temporal_pass), DEFERRED(pack), DEFERRED(unpack), DEFERRED(transpose);
-    DEFERRED(max_error), DEFERRED(max_change), DEFERRED(fingerprint);
+    DEFERRED_FUNCTIONS(DEFERRED_PUT)
+    d->free = deferred_free;
 }
 
 static inline int deferred_pin(device *d, void *p, size_t bytes)
 {
+    (void)d, (void)p, (void)bytes;
     return 0;
 }
 
 static inline int deferred_unpin(device *d, void *p)
 {
+    (void)p;
     return d->synchronize(d);
 }
 

@@ -31,6 +31,9 @@ static inline void host_field_set(dtype t, void *data, int64_t index, double num
         ((double *)data)[index] = number;
 }
 
+/* A number as a cell of the type holds it. */
+static inline double host_field_rounded(dtype t, double u) { return t == DTYPE_F32 ? (double)(float)u : u; }
+
 static inline void *host_field_create(device *d, const field_shape *f, uint64_t seed)
 {
     void *data;

@@ -1,0 +1,533 @@
+/* Claim: kernels of single steps, ghosts, messages, transposes, values, reductions, patterns and copies give,
+ * bit for bit, what the plainest loops over cells give, and write nothing else: whole allocations are
+ * compared, padding and ghosts included. Without a GPU the host's are tested (support/plain_device.h has the
+ * answers) by one thread and by several, on tiles of any size, with plain stores and with streamed ones; with
+ * a GPU CUDA's, against the host's. gpus: part
+ * release: the vectors of -O3
+ * slow: a minute on a GPU, as long as all other units of a GPU together begin and end */
+#include "support/plain_device.h"
+#include "support/sanitized.h"
+#include "support/twin.h"
+
+#include <time.h>
+
+static bool gpu; /* is it tested? */
+
+/* ---- steps ---- */
+
+static void same_pass(const twin *next, const stencil *op, const field_shape *f, const char *which)
+{
+    assert_same(next, "%s r=%d %s prev=%d %lldx%lld, %s", stencil_form_name(op->form), op->radius,
+                dtype_name(op->type), op->has_prev, (long long)f->nx, (long long)f->ny, which);
+}
+
+static field_shape shape_of(const stencil *op, int64_t nx, int64_t ny, int extra_depth)
+{
+    const int depth = op->radius + extra_depth;
+    return field_shape_make(op->type, nx, ny, depth, ny == 1 && op->form == STENCIL_LINE ? 0 : depth);
+}
+
+/* Each of four threads computes its own strip, as the streams of a step do. */
+static void pass_by_strips(int i, const field_shape *f, void *next, const void *cur, const void *prev)
+{
+    enum { STRIPS = 4 };
+    int failed = 0;
+#pragma omp parallel for num_threads(STRIPS) schedule(static, 1) reduction(+ : failed) if (!gpu)
+    for (int k = 0; k < STRIPS; k++) {
+        const box strip = box_strip(field_own(f), k, STRIPS);
+        failed += dev[i]->stencil_pass(dev[i], f, next, cur, prev, &strip, 1, stream[i]) != 0;
+    }
+    assert_int_equal(failed, 0);
+}
+
+static void pass_case(const stencil *op, int64_t nx, int64_t ny, int extra_depth)
+{
+    const field_shape f = shape_of(op, nx, ny, extra_depth);
+    twin cur = twin_random(f.type, f.bytes), prev = twin_random(f.type, f.bytes),
+         next = twin_random(f.type, f.bytes);
+    const box all = field_own(&f), inner = box_make(nx / 3, nx - nx / 4, ny / 4, ny - ny / 3);
+    box shell[STENCIL_BOXES_MAX];
+    const int count = box_shell(all, inner, shell);
+    /* ragged columns, an empty box between them, a single cell */
+    const box odd[] = { { 0, (nx + 2) / 3, 0, ny }, { 3, 3, 0, ny }, { nx - 1, nx, ny / 2, ny },
+                        { nx / 2 + 1, nx / 2 + 2, ny / 3, ny / 3 + 1 } };
+    ON_BOTH DO(i, stencil_pass, &f, next.at[i], cur.at[i], prev.at[i], &all, 1, stream[i]);
+    same_pass(&next, op, &f, "whole");
+    /* the other way round, in place: next is prev */
+    ON_BOTH DO(i, stencil_pass, &f, prev.at[i], next.at[i], prev.at[i], shell, count, stream[i]);
+    same_pass(&prev, op, &f, "in place");
+    ON_BOTH DO(i, stencil_pass, &f, cur.at[i], prev.at[i], next.at[i], odd, nx > 4 ? 4 : 2, stream[i]);
+    same_pass(&cur, op, &f, "odd boxes");
+    ON_BOTH pass_by_strips(i, &f, next.at[i], cur.at[i], prev.at[i]);
+    same_pass(&next, op, &f, "strips");
+    twin_free(&cur);
+    twin_free(&prev);
+    twin_free(&next);
+}
+
+static double beta_of(int turn) { return turn % 2 ? -1 : 0.75; }
+
+/* Calls what(op, turn) for a stencil of every form, radius, type and number of levels. */
+static void every_operator(void (*what)(stencil *op, int turn))
+{
+    int turn = 0;
+    for (stencil_form form = STENCIL_LINE; form <= STENCIL_BOX; form++)
+        for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++)
+            for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++)
+                for (int levels = 1; levels <= (form == STENCIL_BOX ? 1 : 2); levels++, turn++) {
+                    stencil op = bind_random(form, radius, type, levels == 1 ? 0 : beta_of(turn));
+                    what(&op, turn);
+                }
+}
+
+/* Large fields have a team of threads and several tiles of a row; on the host one radius is enough. */
+static void passes_of(stencil *op, int turn)
+{
+    static const int64_t sizes[][2] = { { 1, 1 },   { 1, 9 },    { 5, 1 },    { 7, 5 },     { 19, 1 },
+                                        { 33, 9 },  { 64, 3 },   { 67, 11 },  { 129, 2 },   { 129, 65 },
+                                        { 1000, 1 }, { 1301, 40 }, { 2, 9001 }, { 20011, 1 }, { 6007, 3 } };
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        if (gpu || op->radius == 3 || sizes[k][0] * sizes[k][1] < 2000)
+            pass_case(op, sizes[k][0], sizes[k][1], k % 2 ? 3 : 0);
+}
+
+static void passes(void **state) { every_operator(passes_of); }
+
+/* Fields of -0, but for one cell in as many as a sum has terms: a sum of positive multiples of them is -0
+ * only where every term is, and +0 everywhere if it starts from a +0 of its own. */
+static void zeros_of(stencil *op, int turn)
+{
+    const int n = stencil_weights(op->form, op->radius);
+    const field_shape f = shape_of(op, 131, 19, 0);
+    void *zeros = calloc(1, f.bytes);
+    assert_non_null(zeros);
+    for (int64_t k = 0; k < (int64_t)(f.bytes / dtype_bytes(f.type)); k++)
+        host_field_set(f.type, zeros, k, random_below(n + op->has_prev) == 0 ? 0.0 : -0.0);
+    for (int k = 0; k < n; k++) op->weight[k] = fabs(op->weight[k]);
+    op->beta = op->has_prev ? 0.75 : 0;
+    twin cur = twin_of(zeros, f.bytes), next = twin_random(f.type, f.bytes);
+    const box all = field_own(&f);
+    ON_BOTH DO(i, stencil_bind, op);
+    ON_BOTH DO(i, stencil_pass, &f, next.at[i], cur.at[i], cur.at[i], &all, 1, stream[i]);
+    same_pass(&next, op, &f, "zeros");
+    free(zeros);
+    twin_free(&cur);
+    twin_free(&next);
+}
+
+static void sums_of_zeros_keep_their_sign(void **state) { every_operator(zeros_of); }
+
+/* So wide that tiles of CUDA go in more than one band of columns; so tall that the GPU is full without
+ * cutting the tiles' height: their rows pass through the ring many times. */
+static void wide_and_tall_passes(void **state)
+{
+    if (!gpu) skip();
+    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+        stencil op = bind_random(STENCIL_STAR, 1, type, -1);
+        pass_case(&op, 70001, 35, 0);
+        for (int k = 0; k < 8; k++) {
+            static const int radius[2][4] = { { 2, 4, 5, 8 }, { 2, 3, 4, 5 } }; /* of stars, of boxes */
+            op = bind_random(k < 4 ? STENCIL_STAR : STENCIL_BOX, radius[k / 4][k % 4], type,
+                             k < 4 && k % 2 == 0 ? -1 : 0);
+            pass_case(&op, 37, 132007, 0);
+        }
+    }
+}
+
+/* Tiles of other heights and in other orders, with enough cells that tiles are cut to no less than they ask
+ * for, and bands of them differ by a row of tiles. */
+static void variants_of(stencil *op, int turn)
+{
+    for (int v = 1; v < dev[TESTED]->stencil_variants.count; v++) {
+        if (op->radius % 2 && op->radius > 1) continue;
+        dev[TESTED]->stencil_variants.chosen = v;
+        pass_case(op, 1030, 4111, 0);
+        pass_case(op, 129, 65, 1);
+    }
+}
+
+static void variants(void **state) { every_operator(variants_of); }
+
+/* ---- ghosts ---- */
+
+/* The regions around the own cells that lie beyond at least one side that is not NONE. */
+static int ghost_boxes(const field_shape *f, const boundary *b, box boxes[BOUNDARY_BOXES_MAX])
+{
+    const int64_t x[] = { -f->depth_x, 0, f->nx, f->nx + f->depth_x },
+                  y[] = { -f->depth_y, 0, f->ny, f->ny + f->depth_y };
+    const boundary_kind kx[] = { b->x_low.kind, BOUNDARY_NONE, b->x_high.kind };
+    const boundary_kind ky[] = { b->y_low.kind, BOUNDARY_NONE, b->y_high.kind };
+    int count = 0;
+    for (int j = 0; j < 3; j++)
+        for (int i = 0; i < 3; i++)
+            if (kx[i] != BOUNDARY_NONE || ky[j] != BOUNDARY_NONE)
+                boxes[count++] = box_make(x[i], x[i + 1], y[j], y[j + 1]);
+    return count;
+}
+
+/* Every pair of sides along both axes; also ghosts deeper than the axis is long, enough of them for a team,
+ * and 1D. */
+static void ghosts(void **state)
+{
+    static const int shapes[][4] = { { 8, 8, 8, 8 }, { 9, 7, 1, 1 }, { 37, 11, 8, 8 },   { 700, 5, 2, 3 },
+                                     { 2, 3, 5, 7 }, { 1, 1, 3, 3 }, { 50, 1, 4, 0 }, { 3001, 3, 3, 3 } };
+    enum { SHAPES = sizeof shapes / sizeof *shapes, KINDS = 3, PAIRS = KINDS * KINDS + 1 };
+    static const boundary_kind kinds[KINDS] = { BOUNDARY_NONE, BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN };
+    for (int k = 0; k < SHAPES * PAIRS * PAIRS * 2; k++) {
+        const int *n = shapes[k % SHAPES], px = k / SHAPES % PAIRS, py = k / SHAPES / PAIRS % PAIRS;
+        const dtype type = k / SHAPES / PAIRS / PAIRS ? DTYPE_F64 : DTYPE_F32;
+        const field_shape f = field_shape_make(type, n[0], n[1], n[2], n[3]);
+        boundary b = { { kinds[px % KINDS], 0.1 }, { kinds[px / KINDS % KINDS], -2.3 },
+                       { kinds[py % KINDS], 1.3 }, { kinds[py / KINDS % KINDS], 0.0 } };
+        if (px == PAIRS - 1) b.x_low.kind = b.x_high.kind = BOUNDARY_PERIODIC;
+        if (py == PAIRS - 1) b.y_low.kind = b.y_high.kind = BOUNDARY_PERIODIC;
+        box boxes[BOUNDARY_BOXES_MAX];
+        const int count = ghost_boxes(&f, &b, boxes);
+        twin field = twin_random(type, f.bytes);
+        ON_BOTH DO(i, boundary_fill, &f, field.at[i], &b, boxes, count, stream[i]);
+        assert_same(&field, "ghosts %s %dx%d depth %d,%d sides %d%d %d%d", dtype_name(type), n[0], n[1], n[2],
+                    n[3], (int)b.x_low.kind, (int)b.x_high.kind, (int)b.y_low.kind, (int)b.y_high.kind);
+        twin_free(&field);
+    }
+}
+
+/* ---- messages ---- */
+
+static void messages(void **state)
+{
+    for (int k = 0; k < 200; k++) {
+        const dtype type = k % 2 ? DTYPE_F64 : DTYPE_F32;
+        const field_shape f = field_shape_make(type, 1 + random_below(700), 1 + random_below(60), 8, 8);
+        pack_piece pieces[PACK_PIECES_MAX];
+        const int count = 1 + (int)random_below(PACK_PIECES_MAX);
+        int64_t cells = random_below(4);
+        /* bands of rows, of which no two meet; every third on whole lines */
+        for (int p = 0; p < count; p++) {
+            const int64_t low = -8 + (f.ny + 16) * p / count, high = -8 + (f.ny + 16) * (p + 1) / count;
+            const int64_t x0 = p % 3 ? random_below(f.nx + 16) - 8 : 0;
+            const int64_t x1 = p % 3 ? x0 + random_below(f.nx + 9 - x0) : f.nx & ~31;
+            pieces[p] = (pack_piece){ box_make(x0, x1, low, high), cells };
+            cells += box_cells(pieces[p].cells) + (p % 2 ? random_below(3) : 0);
+            if (p % 3 == 2) cells = (cells + 31) & ~31; /* the next one may move as vectors */
+        }
+        twin field = twin_random(type, f.bytes), stored = twin_random(type, f.bytes),
+             added = twin_random(type, f.bytes),
+             packed = twin_random(type, (size_t)(cells + 5) * dtype_bytes(type));
+        ON_BOTH {
+            DO(i, pack, &f, field.at[i], packed.at[i], pieces, count, stream[i]);
+            DO(i, unpack, &f, stored.at[i], packed.at[i], pieces, count, UNPACK_STORE, stream[i]);
+            DO(i, unpack, &f, added.at[i], packed.at[i], pieces, count, UNPACK_ADD, stream[i]);
+        }
+        twin *all[] = { &field, &packed, &stored, &added };
+        static const char *const names[] = { "packed field", "buffer", "unpacked field", "field added to" };
+        for (int n = 0; n < 4; n++) assert_same(all[n], "%s, case %d", names[n], k);
+        for (int n = 0; n < 4; n++) twin_free(all[n]);
+    }
+}
+
+/* ---- transposes ---- */
+
+static void transpose_case(dtype type, int64_t rows, int64_t cols, int64_t to_pitch, int64_t from_pitch,
+                           int to_skip, int from_skip, int flags)
+{
+    const size_t cell = dtype_bytes(type);
+    twin to = twin_random(type, (size_t)(to_pitch * cols + to_skip) * cell);
+    twin from = twin_random(type, (size_t)(from_pitch * rows + from_skip) * cell);
+    ON_BOTH DO(i, transpose, type, (char *)to.at[i] + (size_t)to_skip * cell, to_pitch,
+               (char *)from.at[i] + (size_t)from_skip * cell, from_pitch, rows, cols, flags, stream[i]);
+    const twin *both[] = { &to, &from };
+    for (int k = 0; k < 2; k++)
+        assert_same(both[k], "%s, %lldx%lld pitches %lld %lld flags %d", k ? "source" : "target",
+                    (long long)rows, (long long)cols, (long long)to_pitch, (long long)from_pitch, flags);
+    twin_free(&to);
+    twin_free(&from);
+}
+
+/* Dense and padded, on whole vectors and at every other phase of both matrices. */
+static void transposes_of(dtype type, int64_t rows, int64_t cols, int more, int flags)
+{
+    transpose_case(type, rows, cols, rows, cols, 0, 0, flags);
+    transpose_case(type, rows, cols, rows + 3, cols + more, 0, 0, flags);
+    for (int line = 4; line <= 8; line += 4)
+        transpose_case(type, rows, cols, (rows + 7) & -line, (cols + line - 1) & -line, 0, 0, flags);
+    for (int skip = 0; skip < 16; skip += SANITIZED ? 7 : 1)
+        transpose_case(type, rows, cols, rows + more % 4, cols + skip % 3, skip & 3, skip >> 2, flags);
+}
+
+static void transposes(void **state)
+{
+    static const int64_t shapes[][2] = { { 1, 1 },     { 1, 40 },    { 5, 7 },    { 33, 65 },
+                                         { 64, 64 },   { 1000, 37 }, { 31, 97 },  { 128, 192 },
+                                         { 61, 130 },  { 3, 515 },   { 259, 66 }, { 311, 257 },
+                                         { 40009, 1 }, { 1, 40009 }, { 2, 32 } };
+    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++)
+        for (int flags = 0; flags < 4; flags++) {
+            for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
+                transposes_of(type, shapes[k][0], shapes[k][1], (int)k, flags);
+            transpose_case(type, 40009, 2, 40010, 3, 0, 0, flags);
+            /* the host's go in bands; rows of `to` begin anywhere */
+            if (!SANITIZED || flags == 1 + (int)type)
+                transpose_case(type, 643, 4096, 643, 4096, 0, 0, flags);
+        }
+}
+
+/* Rows a multiple of 128 KiB apart, whose tile columns go in 2, 4 and 8 streams on CUDA; more tile columns
+ * than a grid is high. */
+static void transposes_of_long_rows(void **state)
+{
+    if (!gpu) skip();
+    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++)
+        for (int flags = 0; flags < 4; flags++) {
+            const int64_t pitch = (1 << 17) / (int64_t)dtype_bytes(type);
+            for (int64_t k = 1; k <= 8; k += k < 4 ? 1 : 4) {
+                transpose_case(type, 5, 1090, 8, k * pitch, 0, 0, flags); /* tile columns: no multiple of 4 */
+                transpose_case(type, 8, pitch, 8, k * pitch, 0, 0, flags);
+            }
+            if (flags == 0 || flags == 3) transpose_case(type, 2, 8400007, 8, 8400032, 0, 0, flags);
+        }
+}
+
+/* ---- values and reductions ---- */
+
+/* Norms of a against the value and against b, in a box, and the fingerprint of a as a part of a whole. */
+static void reductions_case(const field_shape *f, const twin *a, const twin *b, const value v[DEVICES],
+                            box cells, int k)
+{
+    static const uint64_t before[3] = { 9, 9, 9 };
+    twin result = twin_of(before, sizeof before);
+    ON_BOTH {
+        uint64_t *to = result.at[i];
+        DO(i, max_error, f, a->at[i], &v[i], cells, to, stream[i]);
+        DO(i, max_change, f, a->at[i], b->at[i], cells, to + 1, stream[i]);
+        DO(i, fingerprint, f, a->at[i], 1000003, 17, 5, to + 2, stream[i]);
+    }
+    assert_same(&result, "norms and fingerprint, %s %lldx%lld, case %d", dtype_name(f->type),
+                (long long)f->nx, (long long)f->ny, k);
+    twin_free(&result);
+}
+
+/* The tables of a value live on its device: one value per device. */
+static void make_values(value v[DEVICES], value_kind kind, const twin *tables, int bits, bool transposed)
+{
+    ON_BOTH {
+        const double *t = tables->at[i]; /* 2048 numbers; each table is some stretch of them */
+        const value_axis x = { t, t + 512, 3 >> bits, bits, VALUE_COMPLEX };
+        const value_axis y = { t + 700, t + 900, 0, bits, VALUE_IMAGINARY_PART };
+        v[i] = (value){ kind, 420, 260, 5, 11, x, y, 0.7, -0.4, 0.1, 12345, t, transposed };
+    }
+}
+
+static void values_and_reductions(void **state)
+{
+    twin tables = twin_random(DTYPE_F64, 2048 * sizeof(double));
+    for (int k = 0; k < 48; k++) {
+        const dtype type = k % 2 ? DTYPE_F64 : DTYPE_F32;
+        const field_shape f = field_shape_make(type, k / 12 % 2 ? 41 : 400, k / 24 ? 1 : 200, 2, 2);
+        const box part = box_make(f.nx / 5, f.nx - f.nx / 7, f.ny / 6, f.ny);
+        twin a = twin_random(type, f.bytes), b = twin_random(type, f.bytes);
+        value v[DEVICES];
+        make_values(v, (value_kind)(k / 2 % 3), &tables, k % 4 < 2 ? 4 : 0, k / 6 % 2);
+        const box filled = k % 5 ? part : box_make(-2, f.nx + 2, -2, f.ny + 2);
+        ON_BOTH DO(i, value_fill, &f, a.at[i], &v[i], filled, stream[i]);
+        assert_same(&a, "value_fill kind %d, case %d", k / 2 % 3, k);
+        reductions_case(&f, &a, &b, v, field_own(&f), k);
+        reductions_case(&f, &a, &b, v, part, k);
+        reductions_case(&f, &a, &b, v, box_make(5, 5, 0, 1), k);
+        twin_free(&a);
+        twin_free(&b);
+    }
+    twin_free(&tables);
+}
+
+/* What is planted into one cell after the other is found there, however small the field or many the threads;
+ * an infinity elsewhere does not hide a NaN. */
+static void planted(dtype type, int64_t nx, int64_t ny, int64_t step)
+{
+    static const double odd[] = { -0.5, 3.0, INFINITY, NAN, -NAN };
+    const field_shape f = field_shape_make(type, nx, ny, 1, 1);
+    const value v[DEVICES] = { { .kind = VALUE_RANDOM, .nx_global = nx, .seed = 3 }, v[0] };
+    twin a = twin_random(type, f.bytes), b = twin_random(type, f.bytes);
+    ON_BOTH DO(i, value_fill, &f, a.at[i], &v[i], field_own(&f), stream[i]);
+    ON_BOTH DO(i, copy, b.at[i], a.at[i], f.bytes, stream[i]);
+    const size_t bytes = dtype_bytes(type);
+    for (int k = 0; k < 10; k++)
+        for (int64_t cell = 0; cell < nx * ny; cell += step) {
+            const size_t at = (size_t)field_index(&f, cell % nx, cell / nx) * bytes;
+            char number[sizeof(double)];
+            host_field_set(type, number, 0, odd[k % 5]);
+            ON_BOTH put(i, (char *)a.at[i] + at, number, bytes);
+            reductions_case(&f, &a, &b, v, field_own(&f), k);
+            host_field_set(type, number, 0, INFINITY);
+            if (k < 5)
+                ON_BOTH DO(i, copy, (char *)a.at[i] + at, (char *)b.at[i] + at, bytes, stream[i]);
+            else ON_BOTH put(i, (char *)a.at[i] + at, number, bytes);
+        }
+    twin_free(&a);
+    twin_free(&b);
+}
+
+static void reductions_find_every_cell(void **state)
+{
+    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+        planted(type, 19, 7, gpu ? 5 : 1);
+        planted(type, 301, 67, 997);
+        planted(type, 30011, 1, 1999);
+    }
+}
+
+/* ---- memory patterns: any flipped bit, a word of another place, a stuck bit, also at once ---- */
+
+static void check_patterns(const twin *memory, const twin *result, int64_t words, const memory_pattern *p,
+                           uint64_t least)
+{
+    ON_BOTH DO(i, pattern_check, memory->at[i], words, p, result->at[i], stream[i]);
+    assert_same(result, "pattern_check of %lld words", (long long)words);
+    const uint64_t wrong = ((const pattern_wrong *)result->at[ANSWER])->words;
+    assert_true(least > 0 ? wrong >= least : wrong == 0);
+}
+
+static void patterns(void **state)
+{
+    twin memory = twin_random(DTYPE_F64, 8 * 70002), result = twin_random(DTYPE_F64, sizeof(pattern_wrong));
+    for (int k = 0; k < 48; k++) {
+        const memory_pattern p = {
+            .seed = 5, .first = (uint64_t)k << 33, .flip = k % 2 ? ~0ull : 0, .walking = k % 3 == 2
+        };
+        const int64_t words = k < 4 ? 2 * k : 70000 - 2 * k, at = random_below(words + 1);
+        ON_BOTH DO(i, pattern_write, memory.at[i], words, &p, stream[i]);
+        assert_same(&memory, "pattern_write, case %d", k);
+        check_patterns(&memory, &result, words, &p, 0);
+        if (at >= words) continue;
+        uint64_t word;
+        memcpy(&word, (uint64_t *)memory.at[ANSWER] + at, sizeof word);
+        word ^= (uint64_t)1 << (k * 11 % 64);
+        ON_BOTH put(i, (uint64_t *)memory.at[i] + at, &word, sizeof word);
+        check_patterns(&memory, &result, words, &p, 1);
+        memory_pattern other = p;
+        other.first += 2;
+        check_patterns(&memory, &result, words, &other, (uint64_t)words - 1);
+        const size_t behind = k % 4 ? 0 : 8 * (size_t)(words - at - 1);
+        ON_BOTH DO(i, fill_bytes, (uint64_t *)memory.at[i] + at + 1, 0, behind, stream[i]);
+        check_patterns(&memory, &result, words, &p, 1);
+    }
+    twin_free(&memory);
+    twin_free(&result);
+}
+
+/* ---- memory, copies, streams, events ---- */
+
+static void memory_is_aligned(void **state)
+{
+    const size_t sizes_bytes[] = { 0, 1, 127, 4096, (size_t)3 << 20 };
+    device *d = dev[TESTED];
+    for (int where = DEVICE_MEMORY_DEVICE; where <= DEVICE_MEMORY_PINNED; where++)
+        for (size_t i = 0; i < sizeof sizes_bytes / sizeof *sizes_bytes; i++) {
+            void *p = NULL;
+            DO(TESTED, alloc, (device_memory)where, sizes_bytes[i], &p);
+            assert_true((p || gpu) && (uintptr_t)p % FIELD_ALIGN_BYTES == 0);
+#ifdef WEFT_DEBUG
+            unsigned char *seen = get(TESTED, p, sizes_bytes[i]);
+            for (size_t k = 0; k < sizes_bytes[i]; k++) assert_int_equal(seen[k], 0xff);
+            free(seen);
+#endif
+            DO(TESTED, free, (device_memory)where, p);
+        }
+    void *none = &none;
+    const int code = d->alloc(d, DEVICE_MEMORY_DEVICE, SIZE_MAX - 4096, &none);
+    assert_true(code != 0 && !none && strlen(d->error_text(code)) > 0 && strlen(d->name) > 0);
+    size_t free_bytes = 0, total_bytes = 0;
+    DO(TESTED, memory_info, &free_bytes, &total_bytes);
+    assert_true(0 < free_bytes && free_bytes <= total_bytes);
+}
+
+/* Ends of every alignment, from below a cache line to a team's share. */
+static void copies_move_every_byte(void **state)
+{
+    static const size_t lengths_bytes[] = { 0, 1, 63, 64, 65, 1000, 300001 };
+    twin from = twin_random(DTYPE_F32, 400000), to = twin_random(DTYPE_F32, 400000);
+    for (size_t k = 0; k < sizeof lengths_bytes / sizeof *lengths_bytes; k++)
+        for (size_t shift = 0; shift < 70; shift += 23) {
+            ON_BOTH DO(i, copy, (char *)to.at[i] + 100 + shift, (char *)from.at[i] + 2 * shift,
+                       lengths_bytes[k], stream[i]);
+            assert_same(&to, "copy of %zu bytes", lengths_bytes[k]);
+        }
+    ON_BOTH DO(i, copy_rows, (char *)to.at[i] + 3, 1001, from.at[i], 1100, 997, 301, stream[i]);
+    assert_same(&to, "rows copied");
+    ON_BOTH DO(i, fill_bytes, (char *)to.at[i] + 30001, 0xa5, 277777, stream[i]);
+    assert_same(&to, "bytes filled");
+    twin_free(&from);
+    twin_free(&to);
+}
+
+/* Through pinned memory, on two streams, with the time between. */
+static void events_order_streams(void **state)
+{
+    const struct timespec pause = { 0, 3000000 };
+    twin a = twin_random(DTYPE_F32, 40000), b = twin_random(DTYPE_F32, 40000);
+    ON_BOTH {
+        device_stream *urgent = NULL;
+        device_event *begun = NULL, *ended = NULL;
+        void *pinned = NULL;
+        double seconds = -1;
+        bool done = false;
+        DO(i, stream_create, true, &urgent);
+        DO(i, event_create, true, &begun);
+        DO(i, event_create, true, &ended);
+        DO(i, alloc, DEVICE_MEMORY_PINNED, 12000, &pinned);
+        DO(i, event_record, begun, stream[i]);
+        DO(i, event_sync, begun);
+        nanosleep(&pause, NULL);
+        DO(i, copy_rows, pinned, 120, a.at[i], 300, 120, 100, stream[i]);
+        DO(i, event_record, ended, stream[i]);
+        DO(i, event_wait, ended, urgent);
+        DO(i, copy, b.at[i], pinned, 12000, urgent);
+        DO(i, stream_sync, urgent);
+        DO(i, event_sync, ended);
+        DO(i, event_done, ended, &done);
+        DO(i, event_seconds, begun, ended, &seconds);
+        assert_true(done && seconds >= 0.003 && seconds < 60);
+        DO(i, free, DEVICE_MEMORY_PINNED, pinned);
+        DO(i, event_destroy, &begun);
+        DO(i, event_destroy, &ended);
+        DO(i, stream_destroy, &urgent);
+        assert_true(!begun && !ended && !urgent);
+    }
+    assert_same(&b, "copied through pinned memory");
+    twin_free(&a);
+    twin_free(&b);
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_aligned),       cmocka_unit_test(copies_move_every_byte),
+        cmocka_unit_test(events_order_streams),    cmocka_unit_test(passes),
+        cmocka_unit_test(wide_and_tall_passes),    cmocka_unit_test(variants),
+        cmocka_unit_test(ghosts),                  cmocka_unit_test(messages),
+        cmocka_unit_test(transposes),              cmocka_unit_test(transposes_of_long_rows),
+        cmocka_unit_test(values_and_reductions),   cmocka_unit_test(reductions_find_every_cell),
+        cmocka_unit_test(patterns),                cmocka_unit_test(sums_of_zeros_keep_their_sign),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+/* A host device whose tiles are as small as can be. */
+static device *host_of(int threads, size_t far_cache_bytes)
+{
+    device *d = device_host_create(threads);
+    ((device_host *)d)->near_cache_bytes = 1;
+    ((device_host *)d)->far_cache_bytes = far_cache_bytes;
+    return d;
+}
+
+int main(void)
+{
+    const char *why = NULL;
+    device *cuda = twin_gpu(&why);
+    gpu = cuda != NULL;
+    if (gpu) return twin_run(device_host_create(0), cuda, run);
+    printf("the host: %s\n", why);
+    return twin_run(plain_device_create(), device_host_create(1), run) ||
+           twin_run(plain_device_create(), host_of(3, SIZE_MAX), run) ||
+           twin_run(plain_device_create(), host_of(3, 0), run);
+}

@@ -1,0 +1,303 @@
+/* The plainest device: the host's memory and streams with kernels that are loops over cells, written from
+ * docs/numerics.md and device.h alone. Cells are doubles; those of an f32 field are rounded after every
+ * operation. */
+#pragma once
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/pattern.h"
+#include "support/host_field.h"
+
+static stencil plain_op; /* as bound */
+
+static inline double plain_sum(dtype t, double a, double b)
+{
+    return t == DTYPE_F32 ? (double)((float)a + (float)b) : a + b;
+}
+static inline double plain_product(dtype t, double a, double b)
+{
+    return t == DTYPE_F32 ? (double)((float)a * (float)b) : a * b;
+}
+static inline double plain_fma(dtype t, double a, double b, double c)
+{
+    return t == DTYPE_F32 ? (double)fmaf((float)a, (float)b, (float)c) : fma(a, b, c);
+}
+static inline double plain_get(const field_shape *f, const void *u, int64_t x, int64_t y)
+{
+    return host_field_get(f->type, u, field_index(f, x, y));
+}
+static inline void plain_set(const field_shape *f, void *u, int64_t x, int64_t y, double number)
+{
+    host_field_set(f->type, u, field_index(f, x, y), number);
+}
+#define PLAIN_CELLS(b)                              \
+    for (int64_t y = (b).y0; y < (b).y1; y++)       \
+        for (int64_t x = (b).x0; x < (b).x1; x++)
+
+/* ---- a step: the order of the sum, spelt out; the first term is a product ---- */
+
+static int plain_stencil_bind(device *d, const stencil *op)
+{
+    plain_op = *op;
+    return 0;
+}
+
+static double plain_cell(const field_shape *f, const void *cur, int64_t x, int64_t y)
+{
+    const int r = plain_op.radius;
+    double sum = 0;
+    int n = 0;
+#define ADD(DX, DY)                                                                         \
+    do {                                                                                    \
+        const double w = plain_op.weight[n], u = plain_get(f, cur, x + (DX), y + (DY));     \
+        sum = n++ == 0 ? plain_product(f->type, w, u) : plain_fma(f->type, w, u, sum);      \
+    } while (0)
+    for (int dy = -r; plain_op.form == STENCIL_BOX && dy <= r; dy++)
+        for (int dx = -r; dx <= r; dx++) ADD(dx, dy);
+    for (int k = r; plain_op.form != STENCIL_BOX && k >= 1; k--) {
+        ADD(-k, 0);
+        ADD(k, 0);
+        if (plain_op.form == STENCIL_STAR) ADD(0, -k);
+        if (plain_op.form == STENCIL_STAR) ADD(0, k);
+    }
+    if (plain_op.form != STENCIL_BOX) ADD(0, 0);
+#undef ADD
+    return sum;
+}
+
+static int plain_stencil_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                              const box *boxes, int count, device_stream *s)
+{
+    for (int i = 0; i < count; i++)
+        PLAIN_CELLS(boxes[i]) {
+            const double u = plain_cell(f, cur, x, y);
+            plain_set(f, next, x, y,
+                      plain_op.has_prev ? plain_fma(f->type, plain_op.beta, plain_get(f, prev, x, y), u) : u);
+        }
+    return 0;
+}
+
+/* ---- ghosts: the rules as they are written down, one axis: a line of n cells, `stride` apart, cell 0 at
+ * `first`; x first, then y ---- */
+
+static void plain_line(dtype t, void *u, int64_t first, int64_t stride, int64_t n, int depth,
+                       boundary_side low, boundary_side high)
+{
+#define U(I) host_field_get(t, u, first + (I) * stride)
+#define PUT(I, NUMBER) host_field_set(t, u, first + (I) * stride, NUMBER)
+#define MIRROR(V, I) plain_sum(t, plain_sum(t, V, V), -U(I))
+    low.value = host_field_rounded(t, low.value), high.value = host_field_rounded(t, high.value);
+    for (int k = 0; k < depth; k++) {
+        if (low.kind == BOUNDARY_PERIODIC) PUT(-1 - k, U(n - 1 - k));
+        if (low.kind == BOUNDARY_DIRICHLET) PUT(-1 - k, k == 0 ? low.value : MIRROR(low.value, k - 1));
+        if (low.kind == BOUNDARY_NEUMANN) PUT(-1 - k, U(k));
+        if (high.kind == BOUNDARY_PERIODIC) PUT(n + k, U(k));
+        if (high.kind == BOUNDARY_DIRICHLET) PUT(n + k, k == 0 ? high.value : MIRROR(high.value, n - k));
+        if (high.kind == BOUNDARY_NEUMANN) PUT(n + k, U(n - 1 - k));
+    }
+#undef U
+#undef PUT
+#undef MIRROR
+}
+
+static int plain_boundary_fill(device *d, const field_shape *f, void *field, const boundary *b,
+                               const box *boxes, int count, device_stream *s)
+{
+    void *all = host_field_clone(d, f, field);
+    for (int64_t y = -f->depth_y; y < f->ny + f->depth_y; y++)
+        plain_line(f->type, all, field_index(f, 0, y), 1, f->nx, f->depth_x, b->x_low, b->x_high);
+    for (int64_t x = -f->depth_x; x < f->nx + f->depth_x; x++)
+        plain_line(f->type, all, field_index(f, x, 0), f->pitch, f->ny, f->depth_y, b->y_low, b->y_high);
+    for (int i = 0; i < count; i++) PLAIN_CELLS(boxes[i]) plain_set(f, field, x, y, plain_get(f, all, x, y));
+    host_field_free(d, all);
+    return 0;
+}
+
+/* ---- moves ---- */
+
+static int plain_pack(device *d, const field_shape *f, const void *field, void *buffer,
+                      const pack_piece *pieces, int count, device_stream *s)
+{
+    for (int i = 0; i < count; i++) {
+        int64_t at = pieces[i].offset;
+        PLAIN_CELLS(pieces[i].cells) host_field_set(f->type, buffer, at++, plain_get(f, field, x, y));
+    }
+    return 0;
+}
+
+static int plain_unpack(device *d, const field_shape *f, void *field, const void *buffer,
+                        const pack_piece *pieces, int count, unpack_mode mode, device_stream *s)
+{
+    for (int i = 0; i < count; i++) {
+        int64_t at = pieces[i].offset;
+        PLAIN_CELLS(pieces[i].cells) {
+            const double u = host_field_get(f->type, buffer, at++);
+            plain_set(f, field, x, y,
+                      mode == UNPACK_ADD ? plain_sum(f->type, plain_get(f, field, x, y), u) : u);
+        }
+    }
+    return 0;
+}
+
+static int plain_transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
+                           int64_t rows, int64_t cols, int flags, device_stream *s)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) {
+            const int64_t out = c * to_pitch + r, in = r * from_pitch + c;
+            const double u = host_field_get(t, from, in), old = host_field_get(t, to, out);
+            host_field_set(t, to, out, flags & TRANSPOSE_ADD ? plain_sum(t, old, u) : u);
+            if (flags & TRANSPOSE_INCREMENT_SOURCE) host_field_set(t, from, in, plain_sum(t, u, 1));
+        }
+    return 0;
+}
+
+static int plain_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
+                           size_t from_pitch_bytes, size_t row_bytes, size_t rows, device_stream *s)
+{
+    for (size_t y = 0; y < rows; y++)
+        for (size_t x = 0; x < row_bytes; x++)
+            ((char *)to)[y * to_pitch_bytes + x] = ((const char *)from)[y * from_pitch_bytes + x];
+    return 0;
+}
+
+static int plain_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
+{
+    return plain_copy_rows(d, to, 0, from, 0, bytes, 1, s);
+}
+
+static int plain_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
+{
+    for (size_t i = 0; i < bytes; i++) ((unsigned char *)to)[i] = (unsigned char)byte;
+    return 0;
+}
+
+/* ---- values, norms, the fingerprint, memory patterns ---- */
+
+static uint64_t plain_mix(uint64_t k)
+{
+    k = (k ^ (k >> 33)) * 0xff51afd7ed558ccdull;
+    k = (k ^ (k >> 33)) * 0xc4ceb9fe1a85ec53ull;
+    return k ^ (k >> 33);
+}
+
+#define PLAIN_GOLDEN 0x9E3779B97F4A7C15ull
+
+static void plain_axis(const value_axis *a, int64_t i, double *re, double *im)
+{
+    const int64_t low = (int64_t)1 << a->bits;
+    const double *h = a->hi + 2 * (i / low - a->hi_first), *l = a->lo + 2 * (i % low);
+    /* (a + ib)(c + id), of each part one product and one fma */
+    *re = fma(h[0], l[0], -(h[1] * l[1])), *im = fma(h[0], l[1], h[1] * l[0]);
+    if (a->part == VALUE_IMAGINARY_PART) *re = *im;
+    if (a->part != VALUE_COMPLEX) *im = 0;
+}
+
+static double plain_value(const value *v, int64_t x, int64_t y)
+{
+    const int64_t gx = v->x_first + x, gy = v->y_first + y;
+    const uint64_t at = (uint64_t)(v->transposed ? gx * v->ny_global + gy : gy * v->nx_global + gx);
+    double xr, xi, yr, yi;
+    if (v->kind == VALUE_COUNT) return v->table[plain_mix(at + 1) % 1024];
+    if (v->kind == VALUE_RANDOM)
+        return (double)(plain_mix(plain_mix(v->seed + PLAIN_GOLDEN) + (at + 1) * PLAIN_GOLDEN) >> 11) /
+                   4503599627370496.0 -
+               1.0;
+    plain_axis(&v->x, gx, &xr, &xi);
+    plain_axis(&v->y, gy, &yr, &yi);
+    const double r = fma(xr, yr, -(xi * yi)), m = fma(xr, yi, xi * yr);
+    return v->shift + fma(v->factor_re, r, -(v->factor_im * m));
+}
+
+static int plain_value_fill(device *d, const field_shape *f, void *field, const value *v, box cells,
+                            device_stream *s)
+{
+    PLAIN_CELLS(cells) plain_set(f, field, x, y, plain_value(v, x, y));
+    return 0;
+}
+
+/* The bits of a number of a type; all NaNs are one, above infinity. */
+static uint64_t plain_bits(dtype t, double u)
+{
+    const float narrow = (float)u;
+    uint64_t wide_bits;
+    uint32_t narrow_bits;
+    if (isnan(u)) return 0x7ff8000000000000ull;
+    memcpy(&wide_bits, &u, sizeof wide_bits);
+    memcpy(&narrow_bits, &narrow, sizeof narrow_bits);
+    return t == DTYPE_F32 ? narrow_bits : wide_bits;
+}
+
+static int plain_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
+                           uint64_t *result, device_stream *s)
+{
+    *result = 0;
+    PLAIN_CELLS(cells) {
+        const uint64_t bits = plain_bits(DTYPE_F64, fabs(plain_get(f, field, x, y) - plain_value(v, x, y)));
+        if (bits > *result) *result = bits;
+    }
+    return 0;
+}
+
+static int plain_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
+                            uint64_t *result, device_stream *s)
+{
+    *result = 0;
+    PLAIN_CELLS(cells) {
+        const double change = plain_sum(f->type, plain_get(f, a, x, y), -plain_get(f, b, x, y));
+        const uint64_t bits = plain_bits(DTYPE_F64, fabs(change));
+        if (bits > *result) *result = bits;
+    }
+    return 0;
+}
+
+static int plain_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global,
+                             int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
+{
+    *result = 0;
+    PLAIN_CELLS(field_own(f)) {
+        const uint64_t at = (uint64_t)((y_first + y) * nx_global + x_first + x);
+        *result += plain_mix(plain_bits(f->type, plain_get(f, field, x, y)) + (at + 1) * PLAIN_GOLDEN);
+    }
+    return 0;
+}
+
+static uint64_t plain_word(const memory_pattern *p, int64_t i)
+{
+    const uint64_t at = p->first + (uint64_t)i;
+    const uint64_t hash = plain_mix(p->seed + (at + 1) * PLAIN_GOLDEN);
+    return (p->walking ? 1ull << (p->seed + at) % 64 : hash) ^ p->flip;
+}
+
+static int plain_pattern_write(device *d, uint64_t *to, int64_t words, const memory_pattern *p,
+                               device_stream *s)
+{
+    for (int64_t i = 0; i < words; i++) to[i] = plain_word(p, i);
+    return 0;
+}
+
+static int plain_pattern_check(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
+                               pattern_wrong *result, device_stream *s)
+{
+    *result = (pattern_wrong){ 0, UINT64_MAX };
+    for (int64_t i = words - 1; i >= 0; i--) {
+        const uint64_t wrong = from[i] ^ plain_word(p, i), half = wrong & UINT32_MAX ? 0 : 1;
+        if (!wrong) continue;
+        result->words++;
+        result->first_half = (2 * (uint64_t)i + half) << 32 | (from[i] >> 32 * half & UINT32_MAX);
+    }
+    return 0;
+}
+
+#define PLAIN_FUNCTIONS(X)                                                                                  \
+    X(stencil_bind) X(stencil_pass) X(boundary_fill) X(pack) X(unpack) X(transpose) X(copy) X(copy_rows)    \
+    X(fill_bytes) X(value_fill) X(max_error) X(max_change) X(fingerprint) X(pattern_write) X(pattern_check)
+#define PLAIN_PUT(member) d->member = plain_##member;
+
+static inline device *plain_device_create(void)
+{
+    device *d = device_host_create(1);
+    PLAIN_FUNCTIONS(PLAIN_PUT)
+    return d;
+}
