@@ -67,14 +67,14 @@ void bench_roof(bench *b, const bench_item *item, bench_point *p);
 
 /* ---- bench_report.c ---- */
 
-/* Each row is printed as soon as it is measured, in a table per family or as CSV. */
+/* Each row is printed as soon as it is measured, in a table per family. */
 typedef struct bench_table {
     const ladder_family *family; /* whose heading was printed last; NULL: none */
     int shown, noisy, skipped;   /* rows, noisy ones, rungs that cannot run here */
 } bench_table;
 
 void bench_report_head(const bench *b);
-void bench_report_row(bench_table *t, const bench *b, const bench_item *item, const bench_point *p);
+void bench_report_row(bench_table *t, const bench_item *item, const bench_point *p);
 /* had: points of the rung that could run. Without any it is counted, or, where it was asked for by name, a
  * sentence on stderr tells why; otherwise the sentence is about this point. */
 void bench_report_skipped(bench_table *t, const bench_item *item, int had, const char *why);

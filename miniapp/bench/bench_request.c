@@ -26,7 +26,6 @@ const ladder_family *const *bench_families(void)
 const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
     { "--list", NULL,
       "list the rungs and parameters of every device of this build, or of device=; run nothing" },
-    { "--csv", NULL, "print all rows as CSV (RFC 4180) with a header line instead of tables" },
 };
 
 static const char *const devices[] = { "auto", "host", "cuda", NULL }; /* in the order of topology_choice */
@@ -185,7 +184,6 @@ int bench_request_make(bench_request *q, const topology *top, int argc, char **a
     *q = (bench_request){ .dir = ".", .output = "results.jsonl" };
     q->setting = CHECK_CALLOC(argc, sizeof *q->setting);
     q->list = cmd_has_option(argc, argv, "--list");
-    q->csv = cmd_has_option(argc, argv, "--csv");
     if (!set_keys(q, true, argc, argv, why)) return CHECK_EXIT_USAGE;
     const int status = choose_device(q, top, why);
     if (status != 0) return status;

@@ -39,7 +39,6 @@ typedef struct bench_request {
     device_kind kind;
     sentence note; /* why it is the host, where the user might think otherwise; else "" */
     bool list;     /* nothing is run, and no GPU is needed */
-    bool csv;      /* rows as CSV instead of tables */
     dtype type;
     int samples;        /* 0: as many as fit into a fraction of a second; or BENCH_SAMPLES_NONE */
     int threads;        /* host device; 0: topology_threads chooses */
