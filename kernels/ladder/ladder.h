@@ -89,9 +89,8 @@ struct ladder_rung {
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);
     int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
-    void (*destroy)(ladder_case *c);   /* NULL, or: gives back what ladder_close does not know of */
-    int (*before)(ladder_case *c);     /* NULL, or untimed: sets the stage anew before every repetition */
-    const char *(*missing)(device *d); /* NULL, or: why this rung cannot run here; NULL when it can */
+    void (*destroy)(ladder_case *c); /* NULL, or: gives back what ladder_close does not know of */
+    int (*before)(ladder_case *c);   /* NULL, or untimed: sets the stage anew before every repetition */
     ladder_unit unit;
     ladder_clock clock;
     const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
@@ -201,7 +200,6 @@ __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const
 void ladder_close(ladder_case *c);
 /* c->state: zeroed, freed by ladder_close. */
 void *ladder_state(ladder_case *c, size_t bytes);
-void ladder_own(ladder_case *c, device_memory where, void *memory); /* freed by ladder_close */
 int ladder_alloc(ladder_case *c, device_memory where, size_t bytes, void **out);
 /* In device memory: random cells of the case's type; poisoned bytes; zeros. */
 int ladder_alloc_random(ladder_case *c, int64_t cells, uint64_t seed, void **out);

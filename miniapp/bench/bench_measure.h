@@ -39,10 +39,10 @@ typedef struct bench {
     bench_ceiling ceiling[BENCH_CEILINGS_MAX]; /* measured so far */
     int ceilings;
     const bench_world *world;
-    MPI_Comm meet;      /* whose ranks begin to take samples together, each of its own device; MPI_COMM_NULL:
-                         * this one alone */
-    bool trusted;       /* the rung gave the right bits before, in this process: it is timed at once */
-    double own_s;       /* of the last sample, this rank's; samples are the slowest rank's */
+    MPI_Comm meet; /* whose ranks begin to take samples together, each of its own device; MPI_COMM_NULL:
+                    * this one alone */
+    bool trusted;  /* the rung gave the right bits before, in this process: it is timed at once */
+    double own_s;  /* of the last sample, this rank's; samples are the slowest rank's */
 } bench;
 
 void bench_create(bench *b, const bench_request *ask, device *d, const bench_world *world);

@@ -139,11 +139,10 @@ void bench_report_foot(const bench_table *t, const bench *b)
 
 /* ---- --list ---- */
 
-static void list_rung(const bench_item *item, device *d, int ranks)
+static void list_rung(const bench_item *item, int ranks)
 {
     const ladder_family *f = item->family;
     const char *missing = f->refusal ? f->refusal(item->rung, f->kind, ranks) : NULL;
-    if (!missing && d && item->rung->missing) missing = item->rung->missing(d);
     printf("  %s/%-20s %s", f->name, item->rung->name, item->rung->why);
     printf(missing ? " (not here: %s)\n" : "\n", missing);
 }
@@ -152,11 +151,7 @@ static void list_kind(const bench_request *ask, device_kind kind, int ranks)
 {
     const char *no_gpu = NULL;
     const ladder_family *last = NULL;
-    device *d = NULL;
-    int code = 0;
-    if (kind == DEVICE_HOST) d = device_host_create(ask->threads);
-    else if (device_cuda_count(&no_gpu) > 0) d = device_cuda_create(0, &code);
-    if (code) no_gpu = device_cuda_error_text(code);
+    if (kind == DEVICE_CUDA) (void)device_cuda_count(&no_gpu);
     printf("rungs of the %s device", kind == DEVICE_HOST ? "host" : "cuda");
     printf(no_gpu ? " (not here: %s)\n" : "\n", no_gpu);
     for (const bench_item *i = ask->item; i < ask->item + ask->items; i++) {
@@ -167,9 +162,8 @@ static void list_kind(const bench_request *ask, device_kind kind, int ranks)
             printf("  %s=%lld  %s\n", f->parameter[p].key, (long long)f->parameter[p].usual,
                    f->parameter[p].help);
         last = f;
-        list_rung(i, d, ranks);
+        list_rung(i, ranks);
     }
-    device_destroy(&d);
 }
 
 void bench_report_list(const bench_request *ask, int ranks)

@@ -37,11 +37,6 @@ static bool leave_record(benching *g, const bench_item *item, const bench_point 
 static bool climb(benching *g, const bench_item *item, MPI_Comm comm)
 {
     const bool speaks = g->top->rank == 0;
-    const char *missing = item->rung->missing ? item->rung->missing(g->bench.d) : NULL;
-    if (missing) {
-        bench_report_skipped(&g->table, item, 0, missing);
-        return true;
-    }
     const int points = bench_request_points(g->ask, item);
     bench_point *point = CHECK_CALLOC(points, sizeof *point);
     bool ok = true, right = true;
