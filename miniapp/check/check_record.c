@@ -53,7 +53,7 @@ json_t *check_record(const check *c, const check_verdict *v)
     const check_findings *f = &c->found;
     json_t *rows = json_array(), *suspects = json_array(), *figures = json_array(), *faults = json_array();
     for (int i = 0; i < v->rows; i++) json_array_append_new(rows, row_json(&v->row[i]));
-    for (int i = 0; i < v->suspects; i++) json_array_append_new(suspects, suspect_json(&v->suspect[i]));
+    if (v->suspect.name.text[0]) json_array_append_new(suspects, suspect_json(&v->suspect));
     for (int i = 0; i < f->figures; i++)
         if (f->figure[i].round == c->round) json_array_append_new(figures, figure_json(&f->figure[i]));
     for (int i = 0; i < f->faults; i++)

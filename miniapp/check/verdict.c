@@ -122,8 +122,7 @@ static bool is_low(const units *u, double effect, const double *x)
     return u->count > 1 && u->rounds >= ROUNDS_LEAST && effect < -least && above <= u->rounds / 10;
 }
 
-/* The figures of that like, but those that are explained: [figures]. */
-static units units_create(const check_findings *f, check_like like, unit_kind kind, const bool *explained)
+static units units_create(const check_findings *f, check_like like, unit_kind kind)
 {
     units u = { .median = NAN };
     const size_t most = 2 * (size_t)f->figures + 2;
@@ -132,7 +131,7 @@ static units units_create(const check_findings *f, check_like like, unit_kind ki
     int entries = 0, figures = 0;
     for (int i = 0; i < f->figures; i++) {
         const check_figure *g = &f->figure[i];
-        if (g->like != like || !(g->rate > 0) || explained[i]) continue;
+        if (g->like != like || !(g->rate > 0)) continue;
         entries += entries_of(f, g, kind, &all[entries]);
         scratch[figures++] = isfinite(g->noise) ? g->noise : 0;
         if (g->round >= u.rounds) u.rounds = g->round + 1;
@@ -165,7 +164,7 @@ static units units_create(const check_findings *f, check_like like, unit_kind ki
     return u;
 }
 
-/* ---- suspects ---- */
+/* ---- the suspect ---- */
 
 static const double looked_for = 0.5; /* a deviation; where less hides in noise, nothing is judged */
 enum { ROWS_LEAST = 3, SHOWN = 3 };
@@ -173,8 +172,7 @@ enum { ROWS_LEAST = 3, SHOWN = 3 };
 typedef struct judge {
     const check_findings *f;
     check_verdict *v;
-    bool *explained; /* [figures] a suspect takes part, so that the rate tells nothing of others */
-    double errors;   /* standard deviations: more are chance in one of a hundred checks */
+    double errors; /* standard deviations: more are chance in one of a hundred checks */
 } judge;
 
 const char *const check_word_name[] = { "delivers", "not judged", "slow", "wrong", "incomplete" };
@@ -197,36 +195,27 @@ static void set_name(sentence *out, const check_findings *f, check_part part, in
     else sentence_set(out, "link of hosts %s and %s", r->host, f->rank[b].host);
 }
 
-/* The suspect (part, a, b), made where there is none yet, which explains the figures in which it takes part;
- * NULL: there are too many. a < 0: all parts of a kind. */
-static check_suspect *suspect_of(judge *j, check_part part, int a, int b)
+/* False: another part is the suspect already. a < 0: all parts of a kind. */
+static bool suspect_is(judge *j, check_part part, int a, int b)
 {
-    check_verdict *v = j->v;
-    check_suspect *s = v->suspect;
-    const unit_kind kind = part == CHECK_HOST ? UNIT_HOST : part == CHECK_GPU ? UNIT_RANK : UNIT_COMPONENT;
+    check_suspect *s = &j->v->suspect;
     const int low = b >= 0 && b < a ? b : a, high = b >= 0 && b < a ? a : b;
     sentence name;
-    entry e[2];
     set_name(&name, j->f, part, low, high);
-    for (; s < v->suspect + v->suspects; s++)
-        if (strcmp(s->name.text, name.text) == 0) return s;
-    if (v->suspects == CHECK_SUSPECTS) return NULL;
-    v->suspects++;
+    if (s->name.text[0]) return strcmp(s->name.text, name.text) == 0;
     *s = (check_suspect){ .part = a < 0 && part != CHECK_DISK ? CHECK_JOB : part,
                           .a = low,
                           .b = high,
                           .factor = 1,
                           .confidence = 1,
                           .name = name };
-    for (int i = 0; i < j->f->figures && a >= 0; i++)
-        for (int k = entries_of(j->f, &j->f->figure[i], kind, e) - 1; k >= 0; k--)
-            if ((e[k].a == a && e[k].b == b) || (e[k].a == b && e[k].b == a)) j->explained[i] = true;
-    return s;
+    return true;
 }
 
-/* "memory copy 81 %; memory read 82 %; and 4 more". */
-static void add_evidence(check_suspect *s, check_row *row, double factor)
+/* "memory copy 81 %; memory read 82 %". */
+static void add_evidence(judge *j, check_row *row, double factor)
 {
+    check_suspect *s = &j->v->suspect;
     row->verdict = CHECK_SLOW;
     s->factor = fmin(s->factor, factor);
     if (s->rows++ < SHOWN)
@@ -234,26 +223,18 @@ static void add_evidence(check_suspect *s, check_row *row, double factor)
                      100 * factor);
 }
 
-/* ---- wrong bits ---- */
-
-/* The first fault of a part is its evidence. A rank's own wrong bits explain those of its pairs, and any
- * part's those of all ranks. */
+/* The wrong bits of a rank by itself explain those of its pairs, and any those of all ranks: the first fault
+ * of the smallest part is the evidence. */
 static void judge_wrong(judge *j)
 {
-    const check_verdict *v = j->v;
-    for (check_part part = CHECK_GPU; part <= CHECK_JOB; part++)
-        for (const check_fault *g = j->f->fault; g < j->f->fault + j->f->faults; g++) {
-            bool explained = check_likes[g->like].part != part;
-            for (const check_suspect *s = v->suspect; s < v->suspect + v->suspects; s++)
-                explained |= part == CHECK_JOB
-                                 ? s->a >= 0
-                                 : part == CHECK_LINK && s->b < 0 && (s->a == g->a || s->a == g->b);
-            check_suspect *s = explained ? NULL : suspect_of(j, part, g->a, g->b);
-            if (!s || s->rows++ > 0) continue;
-            s->factor = NAN;
-            sentence_set(&s->evidence, "wrong bits in %s, round %d: %.600s", check_likes[g->like].name,
-                         g->round + 1, g->where.text);
-        }
+    const check_fault *first = NULL;
+    for (const check_fault *g = j->f->fault; g < j->f->fault + j->f->faults; g++)
+        if (!first || check_likes[g->like].part < check_likes[first->like].part) first = g;
+    if (!first) return;
+    (void)suspect_is(j, check_likes[first->like].part, first->a, first->b);
+    j->v->suspect.factor = NAN;
+    sentence_set(&j->v->suspect.evidence, "wrong bits in %s, round %d: %.600s", check_likes[first->like].name,
+                 first->round + 1, first->where.text);
 }
 
 /* ---- slow next to peers ---- */
@@ -296,9 +277,10 @@ static double errors_of(const judge *j, const units rows[], const unit *one)
     return one->b < 0 && half >= ROWS_LEAST && 2 * half > all ? fmax(errors, j->errors) : errors;
 }
 
-/* The unit that is low by the most errors is a suspect. False: none is slow. */
-static bool name_lowest(judge *j, const units rows[], unit_kind kind)
+/* The unit that is low by the most errors is the suspect. */
+static void name_lowest(judge *j, const units rows[], unit_kind kind)
 {
+    check_suspect *s = &j->v->suspect;
     const unit *one = NULL;
     check_part part = kind == UNIT_HOST ? CHECK_HOST : CHECK_GPU;
     double most = 0;
@@ -310,62 +292,57 @@ static bool name_lowest(judge *j, const units rows[], unit_kind kind)
             most = errors;
             if (kind == UNIT_COMPONENT) part = check_likes[l].part;
         }
-    check_suspect *s = one ? suspect_of(j, part, one->a, one->b) : NULL;
-    if (!s) return false;
+    if (!one) return;
+    (void)suspect_is(j, part, one->a, one->b);
     for (check_row *row = j->v->row; row < j->v->row + j->v->rows; row++)
         for (const unit *u = same(&rows[row->like], NULL, one); u; u = same(&rows[row->like], u, one))
-            if (u->low) add_evidence(s, row, exp(u->effect));
+            if (u->low) add_evidence(j, row, exp(u->effect));
     if (s->rows > SHOWN) sentence_add(&s->evidence, "; and %d more", s->rows - SHOWN);
     if (part == CHECK_LINK && j->f->ranks <= 2 * j->f->hosts) {
         s->confidence /= 3;
         sentence_add(&s->evidence, "; it may as well be one of its ranks, which have no other pair");
     }
-    return true;
 }
 
 static void judge_slow(judge *j)
 {
-    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++)
-        for (bool more = true; more;) {
-            units rows[CHECK_LIKES] = { 0 };
-            for (int l = 0; l < CHECK_LIKES; l++)
-                if (has_units(j->f, (check_like)l, kind))
-                    rows[l] = units_create(j->f, (check_like)l, kind, j->explained);
-            more = name_lowest(j, rows, kind);
-            for (int l = 0; l < CHECK_LIKES; l++) free(rows[l].unit);
-        }
+    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS && !j->v->suspect.name.text[0]; kind++) {
+        units rows[CHECK_LIKES] = { 0 };
+        for (int l = 0; l < CHECK_LIKES; l++)
+            if (has_units(j->f, (check_like)l, kind)) rows[l] = units_create(j->f, (check_like)l, kind);
+        name_lowest(j, rows, kind);
+        for (int l = 0; l < CHECK_LIKES; l++) free(rows[l].unit);
+    }
 }
 
 /* ---- slow next to the reference ---- */
 
-/* All units lie below, or the slowest one is named. One suspect for all rows of a part. */
+/* All units lie below, or the slowest one is the suspect, where there is none yet. */
 static void name_below(judge *j, const units *u, check_row *row, double low)
 {
     int below = 0;
     for (int i = 0; i < u->count; i++) below += u->unit[i].best < low;
-    if (below == 0) return;
     const bool all = below > 1 && below == u->count;
-    check_suspect *s =
-        suspect_of(j, check_likes[row->like].part, all ? -1 : u->least->a, all ? -1 : u->least->b);
-    if (!s) return;
-    if (s->rows == 0) sentence_set(&s->evidence, "below the reference: ");
-    add_evidence(s, row, exp(u->least->best) / row->reference);
+    if (below == 0 ||
+        !suspect_is(j, check_likes[row->like].part, all ? -1 : u->least->a, all ? -1 : u->least->b))
+        return;
+    if (j->v->suspect.rows == 0) sentence_set(&j->v->suspect.evidence, "below the reference: ");
+    add_evidence(j, row, exp(u->least->best) / row->reference);
 }
 
-/* Figures that no suspect takes part in; any suspect explains those of all ranks, which depend on their
- * number. A rate repeats if two machines or more have it and differ by little; others are shown alone. */
+/* A rate repeats if two machines or more have it and differ by little; others are shown alone. */
 static void judge_by_reference(judge *j, const check_reference *r)
 {
+    const bool named = j->v->suspect.name.text[0];
     for (check_row *row = j->v->row; row < j->v->row + j->v->rows; row++) {
         const check_part part = check_likes[row->like].part;
         const double low = r->low[row->like], high = r->high[row->like];
         const bool all = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
         if (isnan(low) || (all && (r->ranks != j->f->ranks || r->hosts != j->f->hosts))) continue;
-        units u = units_create(j->f, row->like, UNIT_COMPONENT, j->explained);
+        units u = units_create(j->f, row->like, UNIT_COMPONENT);
         row->reference = sqrt(low * high);
         row->is_judged = u.rounds >= ROUNDS_LEAST && r->machines[row->like] > 1 && log(high / low) <= least;
-        if (row->is_judged && !(part == CHECK_JOB && j->v->suspects > 0))
-            name_below(j, &u, row, log(low) - fmax(least, j->errors * u.spread));
+        if (row->is_judged && !named) name_below(j, &u, row, log(low) - fmax(least, j->errors * u.spread));
         free(u.unit);
     }
 }
@@ -374,7 +351,7 @@ static void judge_by_reference(judge *j, const check_reference *r)
 
 static void add_row(judge *j, check_like like)
 {
-    units u = units_create(j->f, like, UNIT_COMPONENT, j->explained);
+    units u = units_create(j->f, like, UNIT_COMPONENT);
     const bool compared = u.count > 1 && u.rounds >= ROUNDS_LEAST;
     check_row row = { .like = like,
                       .count = u.count,
@@ -391,11 +368,10 @@ static void add_row(judge *j, check_like like)
     free(u.unit);
 }
 
-static check_word word_of(const check_findings *f, const check_verdict *v, int wrong)
+static check_word word_of(const check_findings *f, const check_verdict *v)
 {
     if (f->why.text[0]) return CHECK_INCOMPLETE;
-    if (f->faults) return CHECK_WRONG;
-    if (v->suspects > wrong) return CHECK_SLOW;
+    if (v->suspect.name.text[0]) return f->faults ? CHECK_WRONG : CHECK_SLOW;
     for (int i = 0; i < v->rows; i++)
         if (v->row[i].smallest < looked_for || v->row[i].is_judged) return CHECK_DELIVERS;
     return CHECK_NOT_JUDGED;
@@ -403,16 +379,12 @@ static check_word word_of(const check_findings *f, const check_verdict *v, int w
 
 void check_judge(const check_findings *f, const check_reference *r, check_verdict *v)
 {
-    judge j = { .f = f,
-                .v = v,
-                .explained = CHECK_ALLOC(calloc((size_t)f->figures + 1, sizeof *j.explained)),
-                .errors = sqrt(2 * log(100 * ((double)f->figures / (f->rounds + 1) + 1))) };
+    const double comparisons = (double)f->figures / (f->rounds + 1) + 1;
+    judge j = { .f = f, .v = v, .errors = sqrt(2 * log(100 * comparisons)) };
     *v = (check_verdict){ .rows = 0 };
     for (int l = 0; l < CHECK_LIKES; l++) add_row(&j, (check_like)l);
     judge_wrong(&j);
-    const int wrong = v->suspects;
     judge_slow(&j);
     if (r->name[0]) judge_by_reference(&j, r);
-    v->word = word_of(f, v, wrong);
-    free(j.explained);
+    v->word = word_of(f, v);
 }

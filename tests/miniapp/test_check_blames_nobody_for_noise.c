@@ -61,7 +61,7 @@ static void nobody(void **state)
 {
     for (int kind = 0; kind < MACHINES; kind++) {
         int right = 0;
-        for (int i = 0; i < TRIALS; i++) right += made_verdict(made(kind, i, NULL)).suspects == 0;
+        for (int i = 0; i < TRIALS; i++) right += !made_verdict(made(kind, i, NULL)).suspect.name.text[0];
         print_message("%d of %d\n", right, TRIALS);
         assert_true(right >= NOBODY);
     }
@@ -83,8 +83,8 @@ static void the_slow_part(void **state)
         for (int i = 0; i < TRIALS; i++) {
             const made_machine m = made(slow[k].kind, i, slow[k].factor);
             const check_verdict v = made_verdict(m);
-            right += v.suspects == 1 && v.suspect[0].part == slow[k].part && v.suspect[0].a == m.a &&
-                     v.suspect[0].b == (slow[k].part == CHECK_LINK ? m.b : -1);
+            right += v.word == CHECK_SLOW && v.suspect.part == slow[k].part && v.suspect.a == m.a &&
+                     v.suspect.b == (slow[k].part == CHECK_LINK ? m.b : -1);
         }
         print_message("%d of %d\n", right, TRIALS);
         assert_true(right >= RIGHT);
