@@ -138,16 +138,17 @@ static units units_create(const check_findings *f, check_like like, unit_kind ki
     }
     const double repeated = median_of(scratch, figures);
     const int columns = u.rounds + 1; /* the last one is of the best rounds */
-    double *const x = CHECK_ALLOC(malloc(((size_t)entries * (size_t)columns + 1) * sizeof *x));
-    u.unit = CHECK_ALLOC(malloc(((size_t)entries + 1) * sizeof *u.unit));
     qsort(all, (size_t)entries, sizeof *all, by_unit);
-    for (int i = 0; i < entries * columns; i++) x[i] = NAN;
-    for (int i = 0; i < entries; i++) {
-        if (i == 0 || by_unit(&all[i], &all[i - 1]) != 0)
-            u.unit[u.count++] = (unit){ .a = all[i].a, .b = all[i].b };
-        double *const own = x + (u.count - 1) * columns, *const best = own + u.rounds;
+    for (int i = 0; i < entries; i++) u.count += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
+    double *const x = CHECK_ALLOC(malloc((size_t)(u.count * columns + 1) * sizeof *x));
+    u.unit = CHECK_ALLOC(calloc((size_t)u.count + 1, sizeof *u.unit));
+    for (int i = 0; i < u.count * columns; i++) x[i] = NAN;
+    for (int i = 0, k = -1; i < entries; i++) {
+        k += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
+        double *const own = x + k * columns, *const best = own + u.rounds;
         own[all[i].round] = fmax(own[all[i].round], all[i].x);
-        u.unit[u.count - 1].best = *best = fmax(*best, all[i].x);
+        *best = fmax(*best, all[i].x);
+        u.unit[k] = (unit){ .a = all[i].a, .b = all[i].b, .best = *best };
     }
     for (int r = 0; r < columns; r++) u.median = put_beside(x + r, u.count, columns, scratch);
     u.least = u.unit;
