@@ -317,9 +317,8 @@ class Check:
             ]
             part = who[0] if who[1] >= 0 else "job"
             name = self.part_name(*who) if who[1] >= 0 else ALL[who[0]]
-            factor, evidence = math.exp(min(x for _, x, _ in rows)), "below the reference: " + "; ".join(
-                lines
-            )
+            factor = math.exp(min(x for _, x, _ in rows))
+            evidence = "below the reference: " + "; ".join(lines)
             self.suspects.append(Suspect(part, *who[1:], name, factor, BY_REFERENCE, evidence))
 
     def below(self, row, low):
