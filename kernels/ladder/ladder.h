@@ -11,7 +11,7 @@
  *             half-way
  * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the
  * file's end, and a line to docs/teaching/FAMILY.md, where the technique is explained. To add a family: one
- * file, its name below and in ladder_families.c, and a page. Functions return 0 or an error code of c->d. */
+ * file, its name below and in ladder.c, and a page. Functions return 0 or an error code of c->d. */
 #pragma once
 
 #include "core/sentence.h"
