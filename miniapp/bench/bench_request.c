@@ -61,22 +61,6 @@ void bench_request_print_keys(void *file)
         2);
 }
 
-/* device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list needs no GPU. */
-static int choose_device(bench_request *q, const topology *top, sentence *why)
-{
-    const bool is_auto = q->device == TOPOLOGY_AUTO;
-    const char *reason = NULL;
-    q->kind = q->device == TOPOLOGY_CUDA ? DEVICE_CUDA : DEVICE_HOST;
-    if (q->device == TOPOLOGY_HOST || (q->list && (is_auto || device_cuda_built()))) return 0;
-    const int visible = device_cuda_count(&reason);
-    if (is_auto && agree_all(visible > 0, top->comm)) q->kind = DEVICE_CUDA;
-    if (q->kind == DEVICE_CUDA && visible > 0) return 0;
-    if (!is_auto) sentence_set(why, "device = cuda, but no GPU can be used: %s", reason);
-    else if (topology_may_use_host(top, visible, reason, "device", &q->note)) return 0;
-    else *why = q->note;
-    return CHECK_EXIT_ENVIRONMENT;
-}
-
 /* ---- names ---- */
 
 /* A list has the rungs of all devices, or of one. */
@@ -179,14 +163,21 @@ static bool set_keys(bench_request *q, bool own, int argc, char **argv, sentence
     return true;
 }
 
-int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why)
+int bench_request_make(bench_request *q, topology *top, int argc, char **argv, sentence *why)
 {
+    sentence notes = { "" };
     *q = (bench_request){ .dir = ".", .output = "results.jsonl" };
     q->setting = CHECK_CALLOC(argc, sizeof *q->setting);
     q->list = cmd_has_option(argc, argv, "--list");
-    if (!set_keys(q, true, argc, argv, why)) return CHECK_EXIT_USAGE;
-    const int status = choose_device(q, top, why);
-    if (status != 0) return status;
+    top->device_key = "device";
+    if (!agree_or_say(set_keys(q, true, argc, argv, why), why, top->comm)) return CHECK_EXIT_USAGE;
+    q->kind = q->device == TOPOLOGY_CUDA ? DEVICE_CUDA : DEVICE_HOST;
+    if (!q->list) {
+        q->d = topology_device(top, q->device, topology_threads(top, q->threads), why, &notes);
+        if (!q->d) return CHECK_EXIT_ENVIRONMENT;
+        q->kind = q->d->kind;
+    }
+    if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
     return choose_items(q, top->ranks, argc, argv, why) && set_keys(q, false, argc, argv, why)
                ? 0
                : CHECK_EXIT_USAGE;
@@ -194,6 +185,7 @@ int bench_request_make(bench_request *q, const topology *top, int argc, char **a
 
 void bench_request_free(bench_request *q)
 {
+    device_destroy(&q->d);
     free(q->item);
     free(q->setting);
 }

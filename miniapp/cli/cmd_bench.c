@@ -104,31 +104,24 @@ static int climb_alone(benching *g, const char *command)
 static int climb_all(benching *g, topology *top, const char *command)
 {
     const bench_request *ask = g->ask;
-    sentence notes;
     int status = 0;
     /* minutes of measuring must not end in a path that cannot be written */
     const bool can = top->rank > 0 || !ask->output[0] || record_may_write("output", ask->output, &g->why);
     if (!agree_or_say(can, &g->why, top->comm)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", g->why.text);
-    device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST,
-                                topology_threads(top, ask->threads), &g->why, &notes);
-    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", g->why.text);
-    if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
     bench_world world = bench_world_create(top, ask->dir);
-    bench_create(&g->bench, ask, d, &world);
+    bench_create(&g->bench, ask, ask->d, &world);
     if (top->rank == 0) bench_report_head(&g->bench);
     if (has_items(ask, false)) status = climb_alone(g, command);
     if (status == 0 && has_items(ask, true)) status = climb_part(g, true, command);
     if (status == 0 && top->rank == 0) bench_report_foot(&g->table, &g->bench);
     bench_destroy(&g->bench);
     bench_world_destroy(&world);
-    device_destroy(&d);
     if (status != 0 || !agree_any(g->wrong > 0, top->comm)) return status;
     return cmd_say(CHECK_EXIT_FAILED, "%d rung%s gave wrong results", g->wrong, g->wrong == 1 ? "" : "s");
 }
 
 static int perform(const bench_request *ask, topology *top, const char *command)
 {
-    if (ask->note.text[0]) (void)cmd_say(0, "%s", ask->note.text);
     if (ask->list && top->rank == 0) bench_report_list(ask, top->ranks);
     if (ask->list) return 0;
     benching *g = CHECK_CALLOC(1, sizeof *g);
