@@ -1,3 +1,4 @@
+/* JSON of a check: the record of a round, the part of one that is under way, and references. */
 #include "check/trial.h"
 
 #include <limits.h>

@@ -58,6 +58,11 @@ static double slow_link_and_rounds(const made_machine *m, const check_figure *g)
 {
     return slow_link(m, g) * (g->round % 2 ? 1 : 0.5);
 }
+/* GPU b is slow too, by less. */
+static double two_slow_gpus(const made_machine *m, const check_figure *g)
+{
+    return g->b < 0 && g->a == m->b ? (1 + m->by) / 2 : made_slow_gpu(m, g);
+}
 /* But in the first round. */
 static double gpu_slow_at_times(const made_machine *m, const check_figure *g)
 {
@@ -142,6 +147,7 @@ static void all_machines(void **state)
 {
     static const int ranks[] = { 2, 3, 4, 8, 16, 4, 8, 1024 }, hosts[] = { 1, 1, 1, 1, 2, 4, 4, 128 };
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) of_a_machine(ranks[i], hosts[i]);
+    blamed(made(8, 1, two_slow_gpus, 5, 2, 0.6), CHECK_GPU, 5, -1, "GPU of rank 5 ");
 }
 
 /* ---- many machines with noise ---- */
