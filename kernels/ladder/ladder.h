@@ -11,7 +11,8 @@
  *             half-way
  * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the
  * file's end, and a line to docs/teaching/FAMILY.md, where the technique is explained. To add a family: one
- * file, its name below and in ladder.c, and a page. Functions return 0 or an error code of c->d. */
+ * file, its name below and in miniapp/bench/bench_request.c, and a page. Functions return 0 or an error code
+ * of c->d. */
 #pragma once
 
 #include "core/sentence.h"
@@ -151,9 +152,6 @@ extern const ladder_family ladder_ceiling_host, ladder_access_host, ladder_trans
 extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_access_cuda, ladder_shared_cuda,
     ladder_transpose_cuda, ladder_stencil_cuda, ladder_fused_cuda, ladder_reduce_cuda, ladder_launch_cuda,
     ladder_constant_cuda, ladder_arith_cuda, ladder_streams_cuda, ladder_roofline_cuda, ladder_streaming_cuda;
-
-/* All families of this build, the ceilings first. */
-const ladder_family *const *ladder_families(int *count);
 
 /* ---- what families share ---- */
 

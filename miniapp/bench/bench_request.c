@@ -10,18 +10,21 @@
 #include "base/terminal.h"
 #include "ranks/check.h"
 
-const ladder_family *const *bench_families(void)
-{
-    enum { FAMILIES_MAX = 64 };
-    static const ladder_family *const together[] = { &bench_halo_host, &bench_alltoall_host, &bench_io_host,
-                                                     &bench_halo_cuda, &bench_alltoall_cuda, &bench_io_cuda };
-    static const ladder_family *all[FAMILIES_MAX];
-    int count = 0;
-    const ladder_family *const *alone = ladder_families(&count);
-    memcpy(all, alone, sizeof *all * (size_t)count);
-    memcpy(all + count, together, device_cuda_built() ? sizeof together : sizeof together / 2);
-    return all;
-}
+enum { FAMILIES_MOST = 32 }; /* and NULL behind the last one */
+static const ladder_family *const families[FAMILIES_MOST] = {
+    &ladder_ceiling_host,   &ladder_access_host,    &ladder_transpose_host, &ladder_stencil_host,
+    &ladder_fused_host,     &ladder_reduce_host,    &ladder_roofline_host,  &ladder_streaming_host,
+    &bench_halo_host,       &bench_alltoall_host,   &bench_io_host,
+#if WEFT_CUDA
+    &ladder_ceiling_cuda,   &ladder_memory_cuda,    &ladder_access_cuda,    &ladder_shared_cuda,
+    &ladder_transpose_cuda, &ladder_stencil_cuda,   &ladder_fused_cuda,     &ladder_reduce_cuda,
+    &ladder_launch_cuda,    &ladder_constant_cuda,  &ladder_arith_cuda,     &ladder_streams_cuda,
+    &ladder_roofline_cuda,  &ladder_streaming_cuda, &bench_halo_cuda,       &bench_alltoall_cuda,
+    &bench_io_cuda,
+#endif
+};
+
+const ladder_family *const *bench_families(void) { return families; }
 
 const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
     { "--list", NULL,

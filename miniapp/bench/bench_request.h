@@ -17,7 +17,8 @@ void bench_io_delete_files(void);
 /* From here on USR1, TERM and INT do so before they end the process. */
 void bench_io_catch_signals(void);
 
-const ladder_family *const *bench_families(void); /* of all devices of this build; NULL ends them */
+/* Of all devices of this build, in the order in which they are climbed; NULL ends them. */
+const ladder_family *const *bench_families(void);
 /* All ranks climb it, each with its own device; else rank 0 does. */
 static inline bool bench_together(const ladder_family *f) { return f->refusal != NULL; }
 
