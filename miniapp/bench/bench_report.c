@@ -139,14 +139,6 @@ void bench_report_foot(const bench_table *t, const bench *b)
 
 /* ---- --list ---- */
 
-static void list_rung(const bench_item *item, int ranks)
-{
-    const ladder_family *f = item->family;
-    const char *missing = f->refusal ? f->refusal(item->rung, f->kind, ranks) : NULL;
-    printf("  %s/%-20s %s", f->name, item->rung->name, item->rung->why);
-    printf(missing ? " (not here: %s)\n" : "\n", missing);
-}
-
 static void list_kind(const bench_request *ask, device_kind kind, int ranks)
 {
     const char *no_gpu = NULL;
@@ -162,7 +154,9 @@ static void list_kind(const bench_request *ask, device_kind kind, int ranks)
             printf("  %s=%lld  %s\n", f->parameter[p].key, (long long)f->parameter[p].usual,
                    f->parameter[p].help);
         last = f;
-        list_rung(i, ranks);
+        const char *missing = f->refusal ? f->refusal(i->rung, kind, ranks) : NULL;
+        printf("  %s/%-20s %s", f->name, i->rung->name, i->rung->why);
+        printf(missing ? " (not here: %s)\n" : "\n", missing);
     }
 }
 

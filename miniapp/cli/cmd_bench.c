@@ -2,7 +2,6 @@
  * recorded. In two parts: rank 0 alone with its device, while the others sleep; then the families that all
  * ranks climb together. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cmd.h"
 #include "base/machine.h"
@@ -120,18 +119,6 @@ static int climb_all(benching *g, topology *top, const char *command)
     return cmd_say(CHECK_EXIT_FAILED, "%d rung%s gave wrong results", g->wrong, g->wrong == 1 ? "" : "s");
 }
 
-static int perform(const bench_request *ask, topology *top, const char *command)
-{
-    if (ask->list && top->rank == 0) bench_report_list(ask, top->ranks);
-    if (ask->list) return 0;
-    benching *g = CHECK_CALLOC(1, sizeof *g);
-    g->ask = ask;
-    g->top = top;
-    const int status = climb_all(g, top, command);
-    free(g);
-    return status;
-}
-
 int cmd_bench(int argc, char **argv)
 {
     topology top;
@@ -142,8 +129,10 @@ int cmd_bench(int argc, char **argv)
     topology_create(&top);
     char *command = cmd_text(argc, argv);
     int status = agree_worst(bench_request_make(&ask, &top, argc, argv, &why), &why, top.comm);
-    if (status == 0) status = perform(&ask, &top, command);
-    else (void)cmd_say(0, "%s", why.text);
+    benching g = { .ask = &ask, .top = &top };
+    if (status != 0) (void)cmd_say(0, "%s", why.text);
+    else if (!ask.list) status = climb_all(&g, &top, command);
+    else if (top.rank == 0) bench_report_list(&ask, top.ranks);
     bench_request_free(&ask);
     free(command);
     topology_destroy(&top);
