@@ -168,7 +168,7 @@ static units units_create(const check_findings *f, check_like like, unit_kind ki
 /* ---- the suspect ---- */
 
 static const double looked_for = 0.5; /* a deviation; where less hides in noise, nothing is judged */
-enum { ROWS_LEAST = 3, SHOWN = 3 };
+enum { ROWS_LEAST = 3, ROUNDS_OF_PAIRS = 7, SHOWN = 3 };
 
 typedef struct judge {
     const check_findings *f;
@@ -261,7 +261,8 @@ static const unit *same(const units *row, const unit *u, const unit *one)
 }
 
 /* By how many standard deviations it is low in all rows together, in which it is low at all. Where rounds
- * scatter by factors, a host or a rank that is below half of its peers in most rows is low by enough. */
+ * scatter by factors, a host or a rank that is below half of its peers in most rows is low by enough, and a
+ * pair that is below half in all, from seven rounds on. */
 static double errors_of(const judge *j, const units rows[], const unit *one)
 {
     double errors = 0;
@@ -275,7 +276,8 @@ static double errors_of(const judge *j, const units rows[], const unit *one)
             low++;
         }
     if (low > 0) errors /= sqrt(low);
-    return one->b < 0 && half >= ROWS_LEAST && 2 * half > all ? fmax(errors, j->errors) : errors;
+    const bool most = one->b < 0 ? 2 * half > all : half == all && j->f->rounds >= ROUNDS_OF_PAIRS;
+    return half >= ROWS_LEAST && most ? fmax(errors, j->errors) : errors;
 }
 
 /* The unit that is low by the most errors is the suspect. */

@@ -5,9 +5,10 @@
  * makes it slower. It is low where it lies below the median of its peers by more than 3 %, and in nine rounds
  * of ten by a third of that. An error is the noise of the rounds or the spread of the peers; those of all
  * rows in which a part is low add up. It is slow by more errors than chance allows in one of a hundred
- * checks; a host or a rank also where its best is less than half of theirs in most rows, three or more. Hosts
- * are compared first, each by its best rank, then ranks, each by its best pair, then pairs: a part that is
- * slow in all that it takes part in is found before what it makes slow.
+ * checks; a host or a rank also where its best is less than half of theirs in most rows, three or more, and a
+ * pair where all of its three are, from seven rounds on. Hosts are compared first, each by its best rank,
+ * then ranks, each by its best pair, then pairs: a part that is slow in all that it takes part in is found
+ * before what it makes slow.
  *
  * Disadvantage: one part is named, the lowest, also of several that are slow: jobs/judge finds all of them in
  * the same record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.7 s for 1024. */

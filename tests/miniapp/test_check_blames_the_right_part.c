@@ -6,8 +6,9 @@
  * and what is slower by three times that is blamed rightly in at least 990 of 1000. The same holds for four
  * ranks whose repeats scatter far more than their rounds, as on a host of fewer cores. Where rounds scatter
  * by 0.4 %, as on quiet GPUs, a GPU of two that is slower by 5 % is blamed. Load that slows all that a rank
- * does in a round is not taken for many slow figures. jobs/judge does better (test_judge.py).
- * release: a hundred times as many trials */
+ * does in a round is not taken for many slow figures. Where load halves rates every other time, a link that
+ * is slower by four is blamed in 950 of 1000. jobs/judge does better (test_judge.py). release: a hundred
+ * times as many trials */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -188,7 +189,12 @@ static made_machine noisy(int kind, int trial, made_factor *factor)
     return m;
 }
 
-enum { TRIALS = SANITIZED ? 10 : 1000, RIGHT = SANITIZED ? 10 : 990, NOBODY = SANITIZED ? 10 : 999 };
+enum {
+    TRIALS = SANITIZED ? 10 : 1000,
+    NOBODY = SANITIZED ? 10 : 999,
+    RIGHT = SANITIZED ? 10 : 990,
+    RIGHT_LOADED = SANITIZED ? 9 : 950
+};
 
 static void nobody(void **state)
 {
@@ -206,11 +212,9 @@ static void the_slow_part(void **state)
         int kind;
         made_factor *factor;
         check_part part;
-    } slow[] = { { SCATTERED, made_slow_gpu, CHECK_GPU },
-                 { QUIET, made_slow_gpu, CHECK_GPU },
-                 { CROWDED, made_slow_gpu, CHECK_GPU },
-                 { SCATTERED, slow_link, CHECK_LINK },
-                 { CROWDED, slow_link, CHECK_LINK } };
+    } slow[] = { { SCATTERED, made_slow_gpu, CHECK_GPU }, { QUIET, made_slow_gpu, CHECK_GPU },
+                 { CROWDED, made_slow_gpu, CHECK_GPU },   { SCATTERED, slow_link, CHECK_LINK },
+                 { CROWDED, slow_link, CHECK_LINK },      { LOADED, slow_link, CHECK_LINK } };
     for (size_t k = 0; k < sizeof slow / sizeof *slow; k++) {
         int right = 0;
         for (int i = 0; i < TRIALS; i++) {
@@ -220,7 +224,7 @@ static void the_slow_part(void **state)
                      v.suspect.b == (slow[k].part == CHECK_LINK ? m.b : -1);
         }
         print_message("%d of %d\n", right, TRIALS);
-        assert_true(right >= RIGHT);
+        assert_true(right >= (slow[k].kind == LOADED ? RIGHT_LOADED : RIGHT));
     }
 }
 
