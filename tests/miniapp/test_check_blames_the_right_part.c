@@ -7,8 +7,9 @@
  * ranks whose repeats scatter far more than their rounds, as on a host of fewer cores. Where rounds scatter
  * by 0.4 %, as on quiet GPUs, a GPU of two that is slower by 5 % is blamed. Load that slows all that a rank
  * does in a round is not taken for many slow figures. Where load halves rates every other time, a link that
- * is slower by four is blamed in 950 of 1000. jobs/judge does better (test_judge.py). release: a hundred
- * times as many trials */
+ * is slower by four is blamed in 950 of 1000. jobs/judge does better (test_judge.py).
+ *
+ * release: a hundred times as many trials */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
