@@ -111,7 +111,7 @@ double topology_free_bytes(const topology *t, device *d, host_limit *by)
 static int choose_gpu(const topology *t, int visible)
 {
     char mine[DEVICE_UUID_BYTES] = "";
-    char(*all)[DEVICE_UUID_BYTES] = CHECK_CALLOC(t->local_ranks, sizeof *all);
+    char (*all)[DEVICE_UUID_BYTES] = CHECK_CALLOC(t->local_ranks, sizeof *all);
     device_cuda_uuid(0, mine);
     MPI_CHECK(ranks_allgather(mine, sizeof mine, all, t->where->mine));
     const int gpu = placement_turn(all, t->local_rank, visible);
@@ -182,11 +182,9 @@ static void place(topology *t, const device *d, sentence *notes)
 static bool may_use_host(const topology *t, int visible, const char *reason, sentence *said)
 {
     sentence why;
-    gpu_facts f = { .built = device_cuda_built(),
-                    .visible = visible,
+    gpu_facts f = { .built = device_cuda_built(), .visible = visible,
                     .elsewhere = agree_any(visible > 0, t->comm),
-                    .reason = reason ? reason : "none is visible",
-                    .key = t->device_key };
+                    .reason = reason ? reason : "none is visible", .key = t->device_key };
     gpu_rule_look(&f);
     const int mine = (int)gpu_rule_of(&f, &why);
     sentence_set(said, "rank %d on %s: %s", t->rank, t->host, why.text);

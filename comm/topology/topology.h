@@ -35,14 +35,14 @@ typedef struct topology {
                                   * device */
     int thread_level;            /* what MPI_Init_thread gave; -1 without MPI */
     char host[64];
-    char binding[256];          /* the CPUs this process may use, as a list "0-15" */
-    const char *device_key;     /* what a user sets for it, in sentences: "run.device", unless set anew */
-    placement at;               /* these and the next three: topology_device sets them */
-    char pci[DEVICE_PCI_BYTES]; /* the address of its GPU; "" on the host device */
-    sentence wrong, worst;      /* with its own placement; with that of all ranks, which a run tells; ""
-                                 * nothing */
+    char binding[256];           /* the CPUs this process may use, as a list "0-15" */
+    const char *device_key;      /* what a user sets for it, in sentences: "run.device", unless set anew */
+    placement at;                /* these and the next three: topology_device sets them */
+    char pci[DEVICE_PCI_BYTES];  /* the address of its GPU; "" on the host device */
+    sentence wrong, worst;       /* with its own placement; with that of all ranks, which a run tells; ""
+                                  * nothing */
     char mpi_version[256];
-    bool mpi_claims_cuda; /* its own word; topology_probe_aware finds out */
+    bool mpi_claims_cuda;        /* its own word; topology_probe_aware finds out */
 } topology;
 
 /* Collective. Call after ranks_begin. */
@@ -130,9 +130,9 @@ int placement_turn(char (*first)[DEVICE_UUID_BYTES], int rank, int visible);
 typedef enum gpu_rule { GPU_RULE_CUDA, GPU_RULE_HOST, GPU_RULE_HOST_SAID, GPU_RULE_REFUSE } gpu_rule;
 
 typedef struct gpu_facts {
-    bool built;         /* with CUDA */
-    int visible;        /* GPUs that CUDA shows this rank */
-    bool elsewhere;     /* another rank sees one */
+    bool built;                 /* with CUDA */
+    int visible;                /* GPUs that CUDA shows this rank */
+    bool elsewhere;             /* another rank sees one */
     bool hidden;        /* CUDA_VISIBLE_DEVICES is there and names none: the user's wish, unless a job was
                          * given GPUs */
     char given[128];    /* "SLURM_JOB_GPUS = 0,1": who gave this rank GPUs; "" if none were given */
