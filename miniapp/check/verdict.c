@@ -262,7 +262,7 @@ static const unit *same(const units *row, const unit *u, const unit *one)
 
 /* By how many standard deviations it is low in all rows together, in which it is low at all. Where rounds
  * scatter by factors, a host or a rank that is below half of its peers in most rows is low by enough, and a
- * pair that is below half in all, from seven rounds on. */
+ * pair too, from seven rounds on. */
 static double errors_of(const judge *j, const units rows[], const unit *one)
 {
     double errors = 0;
@@ -276,8 +276,8 @@ static double errors_of(const judge *j, const units rows[], const unit *one)
             low++;
         }
     if (low > 0) errors /= sqrt(low);
-    const bool most = one->b < 0 ? 2 * half > all : half == all && j->f->rounds >= ROUNDS_OF_PAIRS;
-    return half >= ROWS_LEAST && most ? fmax(errors, j->errors) : errors;
+    const bool enough = one->b < 0 ? half >= ROWS_LEAST : half > 1 && j->f->rounds >= ROUNDS_OF_PAIRS;
+    return enough && 2 * half > all ? fmax(errors, j->errors) : errors;
 }
 
 /* The unit that is low by the most errors is the suspect. */

@@ -6,7 +6,7 @@
  * of ten by a third of that. An error is the noise of the rounds or the spread of the peers; those of all
  * rows in which a part is low add up. It is slow by more errors than chance allows in one of a hundred
  * checks; a host or a rank also where its best is less than half of theirs in most rows, three or more, and a
- * pair where all of its three are, from seven rounds on. Hosts are compared first, each by its best rank,
+ * pair in two of its three from seven rounds on. Hosts are compared first, each by its best rank,
  * then ranks, each by its best pair, then pairs: a part that is slow in all that it takes part in is found
  * before what it makes slow.
  *
