@@ -361,7 +361,7 @@ install: all
 	@$(MAKE) --no-print-directory install-built
 install-built:
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions
-	install -d $(SHARE)/weft/inputs $(SHARE)/weft/reference $(addprefix $(SHARE)/weft/jobs/,studies reframe weftlab)
+	install -d $(SHARE)/weft/inputs $(SHARE)/weft/reference $(addprefix $(SHARE)/weft/jobs/,studies weftlab)
 	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
 	$(BUILD)/weft --man > $(SHARE)/man/man1/weft.1
 	$(BUILD)/weft --completion > $(SHARE)/bash-completion/completions/weft
@@ -374,7 +374,6 @@ install-built:
 	install -m 644 $(wildcard jobs/weftlab/*.py) $(SHARE)/weft/jobs/weftlab
 	[ -e $(SHARE)/weft/jobs/site.ini ] || install -m 644 jobs/site.ini $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/weft/jobs/studies
-	install -m 644 jobs/reframe/weft.py jobs/reframe/local.py $(SHARE)/weft/jobs/reframe
 	for file in LICENSE $(PAGES); do install -D -m 644 $$file $(SHARE)/weft/$$file || exit; done
 
 .PHONY: lines

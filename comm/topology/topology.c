@@ -58,7 +58,7 @@ void topology_mpi_version(char *out, size_t bytes)
 
 void topology_create(topology *t)
 {
-    *t = (topology){ .ranks_on_device = 1 };
+    *t = (topology){ .ranks_on_device = 1, .device_key = "run.device" };
     MPI_CHECK(ranks_dup(ranks_world(), &t->comm));
     t->rank = ranks_mine(t->comm);
     t->ranks = ranks_count(t->comm);
@@ -218,13 +218,15 @@ static void place(topology *t, const device *d, sentence *notes)
     free(all);
 }
 
-bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key,
-                           sentence *said)
+/* May a program that was asked for no device use the host, where not every rank sees a GPU? What gpu_rule_of
+ * decides, of the rank whose case is worst. said: the reason of a no, the note that goes with a yes, or "".
+ * Collective, the same answer on all ranks. */
+static bool may_use_host(const topology *t, int visible, const char *reason, sentence *said)
 {
     sentence why;
     gpu_facts f = { .built = device_cuda_built(), .visible = visible,
                     .elsewhere = agree_any(visible > 0, t->comm),
-                    .reason = reason ? reason : "none is visible", .key = key };
+                    .reason = reason ? reason : "none is visible", .key = t->device_key };
     gpu_rule_look(&f);
     const int mine = (int)gpu_rule_of(&f, &why);
     sentence_set(said, "rank %d on %s: %s", t->rank, t->host, why.text);
@@ -242,12 +244,11 @@ static device *make_device(const topology *t, topology_choice choice, int thread
     if (choice == TOPOLOGY_HOST) return device_host_create(threads);
     const int visible = device_cuda_count(&reason);
     if (visible == 0)
-        sentence_set(why, "run.device = cuda, but rank %d on %s sees no GPU: %s", t->rank, t->host,
+        sentence_set(why, "%s = cuda, but rank %d on %s sees no GPU: %s", t->device_key, t->rank, t->host,
                      reason ? reason : "none is visible");
     if (!agree_or_say(visible > 0, why, t->comm)) {
         if (choice == TOPOLOGY_CUDA) return NULL;
-        if (topology_may_use_host(t, visible, reason, "run.device", notes))
-            return device_host_create(threads);
+        if (may_use_host(t, visible, reason, notes)) return device_host_create(threads);
         *why = *notes;
         return NULL;
     }

@@ -36,6 +36,7 @@ typedef struct topology {
     int thread_level;            /* what MPI_Init_thread gave; -1 without MPI */
     char host[64];
     char binding[256];           /* the CPUs this process may use, as a list "0-15" */
+    const char *device_key;      /* what a user sets for it, in sentences: "run.device", unless set anew */
     placement at;                /* these and the next three: topology_device sets them */
     char pci[DEVICE_PCI_BYTES];  /* the address of its GPU; "" on the host device */
     sentence wrong, worst;       /* with its own placement; with that of all ranks, which a run tells; ""
@@ -67,13 +68,6 @@ double topology_free_bytes(const topology *t, device *d, host_limit *by);
  * know (the host for want of a GPU, or t->worst), "" otherwise. Debug builds: WEFT_PRETEND_GPUS, PCI
  * addresses for the ranks of a host in turn, places ranks on the host device as if they drove GPUs there. */
 device *topology_device(topology *t, topology_choice choice, int threads, sentence *why, sentence *notes);
-
-/* May a program that was asked for no device use the host, where not every rank sees a GPU? What gpu_rule_of
- * decides, of the rank whose case is worst. visible: how many this rank sees, and the reason where it sees
- * none. said: the reason of a no, the note that goes with a yes, or "". key: what the user would set,
- * "run.device". Collective, the same answer on all ranks. */
-bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key,
-                           sentence *said);
 
 /* May device buffers be given to MPI here? First by MPI's own word, then by a child process of its own per
  * host that sends itself device buffers (a crash there is only the child's), then over the real ranks with

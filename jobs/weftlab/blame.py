@@ -127,18 +127,15 @@ def rows_of(figures):
 # ---- what touches what ----
 
 
-def touched(row, a, b, gpu, host):
+def touched(row, a, b, host):
     """(part, a, b, role) of each part that has a share in a figure of ranks a and b."""
     if row.part == "gpu":
-        yield "gpu", gpu[a], -1, "own"
+        yield "gpu", a, -1, "own"
     elif row.part == "link":
-        one, other, way = gpu[a], gpu[b], row.key[0] == "pair_oneway" and gpu[a] != gpu[b]
-        yield "gpu", one, -1, "out" if way else "own"
-        if one != other:
-            yield "gpu", other, -1, "in" if way else "own"
-            yield "link", min(one, other), max(one, other), (
-                "own" if not way else "out" if one < other else "in"
-            )
+        out, into = ("out", "in") if row.key[0] == "pair_oneway" else ("own", "own")
+        yield "gpu", a, -1, out
+        yield "gpu", b, -1, into
+        yield "link", min(a, b), max(a, b), out if a < b else into
     elif row.part == "host_link":
         yield "host_link", a, b, "own"
     if row.part not in ("disk", "job") and len(set(host)) > 1:
@@ -149,11 +146,11 @@ def touched(row, a, b, gpu, host):
 class Reaches:
     """All reaches as arrays, and batches of equal shape by which they are measured."""
 
-    def __init__(self, rows, gpu, host):
+    def __init__(self, rows, host):
         self.rows, of, in_row = rows, collections.defaultdict(list), collections.defaultdict(list)
         for number, row in enumerate(rows):
             for point, (a, b) in enumerate(row.who):
-                for part, first, second, role in touched(row, a, b, gpu, host):
+                for part, first, second, role in touched(row, a, b, host):
                     of[part, first, second, number, role].append(point)
                     in_row[part, first, second, number].append(point)
         self.keys, self.points = list(of), [np.array(points) for points in of.values()]
@@ -273,11 +270,11 @@ class Reaches:
                 self.rows[self.keys[i][3]].x[self.points[i]] -= self.effect[i]
 
 
-def suspects_of(rows, gpu, host):
-    """The suspects, and the least number of errors that counts. gpu[rank], host[rank]: the first rank there.
+def suspects_of(rows, host):
+    """The suspects, and the least number of errors that counts. host[rank]: the first rank there.
 
     Takes the suspects' effects out of the rows."""
-    reaches, suspects = Reaches(rows, gpu, host), []
+    reaches, suspects = Reaches(rows, host), []
     candidates = reaches.candidates
     errors_least = math.sqrt(2 * math.log(100 * (len(reaches.keys) + len(candidates) + 1)))
     tail = 2 * math.log(100 * (len(candidates) + 1))

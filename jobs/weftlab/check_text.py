@@ -70,11 +70,8 @@ class Node:
             return str(self.check.last["why"])
         if self.check.suspects:
             return "%s: %s" % (self.check.suspects[0].name, self.check.suspects[0].evidence)
-        return (
-            "%s: %.0f %% of the nodes' median" % (self.worst, 100 * self.below)
-            if self.verdict == "slow"
-            else ""
-        )
+        why = "%s: %.0f %% of the nodes' median" % (self.worst, 100 * self.below)
+        return why if self.verdict == "slow" else ""
 
 
 def compare(nodes):

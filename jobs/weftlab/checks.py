@@ -110,21 +110,18 @@ class Check:
         self.rounds, self.last = rounds, rounds[-1]
         self.ranks = self.last["ranks"]
         hosts = [str(records.at(rank, "host")) for rank in self.ranks]
-        gpus = [records.at(rank, "uuid") or number for number, rank in enumerate(self.ranks)]
         self.hosts, self.host = hosts, [hosts.index(host) for host in hosts]
-        self.gpu = [gpus.index(gpu) for gpu in gpus]
         self.model = str(records.at(self.ranks[0], "gpu") or "") if self.ranks else ""
-        self.sharing = self.gpu != list(range(len(gpus)))
         self.faults = [f for check in rounds for f in check.get("faults") or () if self.is_of_ranks(f)]
         self.rows = blame.rows_of([f for i, check in enumerate(rounds) for f in self.figures_of(check, i)])
         self.best = [row.x.copy() for row in self.rows]
         self.suspects, self.slow_rows, self.of_reference = [], {f["like"] for f in self.faults}, {}
         self.least = 4.0  # errors
         if self.rounds_of_rows() > 1:
-            found, self.least = blame.suspects_of(self.rows, self.gpu, self.host)
+            found, self.least = blame.suspects_of(self.rows, self.host)
             self.suspects = [self.slow_suspect(s) for s in found]
             self.slow_rows |= {slow.row for s in found for slow in s.slow}
-        if reference is None and not self.sharing:
+        if reference is None:
             reference = built_in(self.model)
         if reference:
             self.by_reference(reference)
@@ -317,9 +314,8 @@ class Check:
             ]
             part = who[0] if who[1] >= 0 else "job"
             name = self.part_name(*who) if who[1] >= 0 else ALL[who[0]]
-            factor, evidence = math.exp(min(x for _, x, _ in rows)), "below the reference: " + "; ".join(
-                lines
-            )
+            factor = math.exp(min(x for _, x, _ in rows))
+            evidence = "below the reference: " + "; ".join(lines)
             self.suspects.append(Suspect(part, *who[1:], name, factor, BY_REFERENCE, evidence))
 
     def below(self, row, low):

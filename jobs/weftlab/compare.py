@@ -13,19 +13,13 @@ suffice for up to 12 settings, eight for 600. A setting with fewer than five, or
 the number of settings takes, is marked ? and is never called slower, whatever it differs by.
 Take the runs of A and B in turns: what changes on the machine between them counts as a change.
 
---points compares two single runs of `weft bench` without a test: each rung that both hold, with
-its rate in A and in B, the difference in percent of A and, where the rung was swept, the largest
-difference of all its points. A * marks what differs by more than PERCENT. Of records of the same
-rung with the same settings the last one counts.
-
-Exit status: 0 nothing slower (--points: nothing differs), 1 something slower or runs with a failed
-verdict in B (--points: a rung differs), 2 nothing to compare, or too few runs of every setting,
-3 pandas or scipy is missing (--points needs neither).
+Exit status: 0 nothing slower, 1 something slower or runs with a failed verdict in B, 2 nothing to
+compare, or too few runs of every setting, 3 pandas or scipy is missing.
 """
 
 import sys
 
-from weftlab import points, text
+from weftlab import text
 
 
 def percent_or_more(word):
@@ -50,11 +44,8 @@ def main():
     parser.add_argument("--least", metavar="PERCENT", type=percent_or_more, default=3, help=least)
     alpha = "probability of a false alarm, of all settings together (default: 0.05)"
     parser.add_argument("--alpha", metavar="P", type=probability, default=0.05, help=alpha)
-    parser.add_argument("--points", action="store_true", help="single runs of weft bench, no test")
     arguments = parser.parse_args()
     text.leave_with_the_reader()
-    if arguments.points:
-        return points.compare(parser.prog, arguments.a, arguments.b, arguments.least)
     text.need(parser.prog, "pandas", "scipy")
     from weftlab import ranksum  # pylint: disable=import-outside-toplevel
 

@@ -116,12 +116,8 @@ def number(value):
 
 def setting_of(record):
     """What distinguishes a run from others, as cells."""
-    problem, grid, ranks, norms = (
-        record["problem"],
-        record["grid"],
-        record["ranks"],
-        records.norm_every(record),
-    )
+    problem, grid, ranks = record["problem"], record["grid"], record["ranks"]
+    norms = records.norm_every(record)
     return (
         "%s, order %s, %s" % (problem["kind"], problem.get("order", "-"), problem.get("dtype", "-")),
         ("%s x %s" % (grid["nx"], grid["ny"]), grid["nx"] * grid["ny"]),
@@ -155,17 +151,15 @@ def rows_of_rungs(rungs):
     for rung in rungs:
         for point in rung.get("sweep") or [rung]:
             at = point.get("parameters", {}).get(rung.get("swept")) if rung.get("swept") else None
+            value = at if records.is_number(at) else None
+            at_cell = "-" if at is None else ("%s = %s" % (rung["swept"], at), value)
             took, rate = records.at(point, "time_s", "p50"), point.get("rate")
             fraction = point.get("fraction_of_ceiling")
             yield (
                 "%s/%s" % (rung["family"], rung["rung"]),
                 str(rung.get("dtype", "-")),
                 number(rung.get("ranks", 1)),
-                (
-                    "-"
-                    if at is None
-                    else ("%s = %s" % (rung["swept"], at), at if records.is_number(at) else None)
-                ),
+                at_cell,
                 (measured.seconds(took), took),
                 (measured.rate(rate, point.get("unit", rung.get("unit"))), rate),
                 (measured.fraction(fraction), fraction),

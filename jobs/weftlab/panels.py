@@ -14,21 +14,11 @@ import pathlib
 import re
 import sys
 
-from weftlab import files, text
+from weftlab import animate, files, text
 
 TITLE = re.compile(r"weft ([a-z]+), ([0-9]+) x ([0-9]+), step ([0-9]+)")
 MOST_PANELS = 12
 COLOURS = 255  # of the palette; the next is that of cells that are no number
-
-
-def paths_of(named, command):
-    """The operands, folders replaced by their PNG files, which are named by step."""
-    paths = []
-    for path in map(pathlib.Path, named):
-        paths += sorted(path.glob("*.png")) if path.is_dir() else [path]
-    if not 1 <= len(paths) <= MOST_PANELS:
-        text.fail(command, f"{len(paths)} pictures; 1 to {MOST_PANELS} can be drawn")
-    return paths
 
 
 def picture_of(path, command):
@@ -81,7 +71,9 @@ def main():
     if pathlib.Path(arguments.output).suffix not in (".png", ".svg", ".pdf"):
         text.fail(parser.prog, f"--output {arguments.output}: ends in none of .png, .svg, .pdf")
     text.need(parser.prog, "matplotlib", "PIL")
-    paths = paths_of(arguments.frames, parser.prog)
+    paths = animate.frame_paths(arguments.frames, parser.prog)
+    if len(paths) > MOST_PANELS:
+        text.fail(parser.prog, f"{len(paths)} pictures; 1 to {MOST_PANELS} can be drawn")
     draw(paths, arguments.output, parser.prog)
     print(text.printable(f"{arguments.output}: {len(paths)} panels"))
     return 0

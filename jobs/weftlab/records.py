@@ -41,11 +41,8 @@ def at(record, *keys):
 def fraction_of_copy(record):
     """Of the median step of a run, or None. fraction_of_ceiling is of the mean step, and records of
     1.0 have no other."""
-    of_mean, mean, p50 = (
-        record.get("fraction_of_ceiling"),
-        at(record, "step_s", "mean"),
-        at(record, "step_s", "p50"),
-    )
+    of_mean = record.get("fraction_of_ceiling")
+    mean, p50 = (at(record, "step_s", key) for key in ("mean", "p50"))
     return of_mean * mean / p50 if all(is_number(value) for value in (of_mean, mean, p50)) else None
 
 
@@ -123,16 +120,6 @@ def norm_every(record):
         return record["norm_every"]
     found = re.search(r"\nnorm_every = ([0-9]+)\n", str(record.get("deck")))
     return int(found.group(1)) if found else 0
-
-
-def timed_what_ran(record):
-    """Whether `tune` is of the kernel that took the steps.
-
-    Earlier versions timed bare passes where steps exchange in their kernel, which has no variant
-    of that name, so the record names a variant that never ran.
-    """
-    inside = record.get("step_form") in ("in_kernel", "mixed") and record.get("fuse") == 1
-    return not (inside and at(record, "tune", "variant") == "straight line")
 
 
 # ---- reading ----
@@ -215,8 +202,6 @@ def read(paths, kind, command):
             others += 1
         else:
             good += 1
-            if not timed_what_ran(record):
-                record["tune"] = None
             yield record
     names, left_out = " ".join(paths), damaged + others
     if good + left_out == 0:

@@ -290,16 +290,8 @@ def draw_steps(frame):
         )
         axes.plot(edges[[0, -1]], [height - 0.35] * 2, color=style.PALETTE[0], lw=1)
         for key, marker in QUANTILES.items():
-            value = run.get(f"step_s.{key}")
-            axes.plot(
-                value / run["step_s.p50"],
-                height - 0.35,
-                marker,
-                color=style.INK,
-                ms=5,
-                clip_on=False,
-                zorder=4,
-            )
+            at = run.get(f"step_s.{key}") / run["step_s.p50"]
+            axes.plot(at, height - 0.35, marker, color=style.INK, ms=5, clip_on=False, zorder=4)
         furthest = [min(furthest[0], edges[0]), max(furthest[1], edges[-1])]
     edge = 0.04 * (furthest[1] - furthest[0]) + 0.002
     axes.set_xlim(furthest[0] - edge, furthest[1] + edge)

@@ -20,17 +20,13 @@ void *ladder_state(ladder_case *c, size_t bytes)
     return c->state;
 }
 
-void ladder_own(ladder_case *c, device_memory where, void *memory)
-{
-    if (c->owned_count == LADDER_OWNED_MAX) abort();
-    c->owned[c->owned_count++] = (ladder_owned){ where, memory };
-}
-
 int ladder_alloc(ladder_case *c, device_memory where, size_t bytes, void **out)
 {
     const int code = c->d->alloc(c->d, where, bytes, out);
-    if (!code) ladder_own(c, where, *out);
-    return code;
+    if (code) return code;
+    if (c->owned_count == LADDER_OWNED_MAX) abort();
+    c->owned[c->owned_count++] = (ladder_owned){ where, *out };
+    return 0;
 }
 
 int ladder_alloc_random(ladder_case *c, int64_t cells, uint64_t seed, void **out)

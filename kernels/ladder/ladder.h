@@ -11,7 +11,8 @@
  *             half-way
  * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the
  * file's end, and a line to docs/teaching/FAMILY.md, where the technique is explained. To add a family: one
- * file, its name below and in ladder_families.c, and a page. Functions return 0 or an error code of c->d. */
+ * file, its name below and in miniapp/bench/bench_request.c, and a page. Functions return 0 or an error code
+ * of c->d. */
 #pragma once
 
 #include "core/sentence.h"
@@ -89,9 +90,8 @@ struct ladder_rung {
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);
     int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
-    void (*destroy)(ladder_case *c);   /* NULL, or: gives back what ladder_close does not know of */
-    int (*before)(ladder_case *c);     /* NULL, or untimed: sets the stage anew before every repetition */
-    const char *(*missing)(device *d); /* NULL, or: why this rung cannot run here; NULL when it can */
+    void (*destroy)(ladder_case *c); /* NULL, or: gives back what ladder_close does not know of */
+    int (*before)(ladder_case *c);   /* NULL, or untimed: sets the stage anew before every repetition */
     ladder_unit unit;
     ladder_clock clock;
     const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
@@ -153,9 +153,6 @@ extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_acces
     ladder_transpose_cuda, ladder_stencil_cuda, ladder_fused_cuda, ladder_reduce_cuda, ladder_launch_cuda,
     ladder_constant_cuda, ladder_arith_cuda, ladder_streams_cuda, ladder_roofline_cuda, ladder_streaming_cuda;
 
-/* All families of this build, the ceilings first. */
-const ladder_family *const *ladder_families(int *count);
-
 /* ---- what families share ---- */
 
 /* Uniform in [-1, 1), a hash of seed and index: the host can tell any cell without the others. */
@@ -201,7 +198,6 @@ __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const
 void ladder_close(ladder_case *c);
 /* c->state: zeroed, freed by ladder_close. */
 void *ladder_state(ladder_case *c, size_t bytes);
-void ladder_own(ladder_case *c, device_memory where, void *memory); /* freed by ladder_close */
 int ladder_alloc(ladder_case *c, device_memory where, size_t bytes, void **out);
 /* In device memory: random cells of the case's type; poisoned bytes; zeros. */
 int ladder_alloc_random(ladder_case *c, int64_t cells, uint64_t seed, void **out);

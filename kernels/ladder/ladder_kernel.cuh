@@ -1,5 +1,5 @@
 /* Shared by families of kernels: launching the kernel of a case's type, a copy, chains of arithmetic, rows
- * of tables, a second GPU. */
+ * of tables. */
 #pragma once
 
 #include "core/cell.h"
@@ -154,9 +154,3 @@ constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUN
 
 /* Every parameter but n, the first one, and those of which `takes` has the bit. */
 constexpr unsigned ladder_all_but(int parameters, unsigned takes) { return (1u << parameters) - 2 & ~takes; }
-
-/* ---- a second GPU of the same process (ladder_peer.cu) ---- */
-
-/* Memory of the next GPU that this one may read and write; freed by ladder_close. */
-int ladder_peer_alloc(ladder_case *c, size_t bytes, void **out);
-const char *ladder_peer_missing(device *d); /* a rung's missing */

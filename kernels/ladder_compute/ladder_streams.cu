@@ -9,8 +9,8 @@
 
 namespace {
 
-enum { STREAMS, KERNELS, CHUNKS, BYTES, PARAMETERS };
-enum { STREAMS_MOST = 32, WARP = 32, THREADS = 256 };
+enum { STREAMS, KERNELS, PARAMETERS };
+enum { STREAMS_MOST = 32, WARP = 32 };
 
 /* A case's state. */
 typedef struct work {
@@ -18,7 +18,6 @@ typedef struct work {
     cudaStream_t stream[STREAMS_MOST];
     cudaEvent_t begun, done[STREAMS_MOST + 1]; /* one for each stream, and one more */
     device_graph *graph;                       /* NULL, or what a repetition launches */
-    void *near; /* of a staged transfer: the GPU's array, where c->in and c->out are pinned */
 } work;
 
 work *work_of(const ladder_case *c) { return (work *)c->state; }
@@ -247,47 +246,9 @@ int graph_prepare(ladder_case *c)
 
 int graph_enqueue(ladder_case *c) { return c->d->graph_launch(c->d, work_of(c)->graph, c->stream); }
 
-/* ---- an array goes from the host through a kernel and back, chunk by chunk ---- */
-
-int staged_prepare(ladder_case *c)
-{
-    ladder_moves(c, c->value[BYTES] / (int64_t)dtype_bytes(c->type), 2);
-    const size_t bytes = ladder_bytes(c, c->size);
-    int code = open_streams(c, (int)c->value[STREAMS], cudaStreamNonBlocking, 0);
-    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->in);
-    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->out);
-    if (!code) code = ladder_alloc_poisoned(c, bytes, &work_of(c)->near);
-    /* a kernel reaches pinned memory too */
-    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
-    return code ? code : ladder_poison(c, c->out, bytes);
-}
-
-int staged_enqueue(ladder_case *c)
-{
-    const work *w = work_of(c);
-    const int64_t chunks = c->value[CHUNKS];
-    int code = fork(c);
-    for (int64_t k = 0; k < chunks && !code; k++) {
-        const int64_t first = c->size * k / chunks, cells = c->size * (k + 1) / chunks - first;
-        const size_t at = ladder_bytes(c, first), bytes = ladder_bytes(c, cells);
-        const cudaStream_t s = w->stream[k % w->streams];
-        char *near = (char *)w->near + at;
-        if (cells == 0) continue;
-        code = cudaMemcpyAsync(near, (char *)c->in + at, bytes, cudaMemcpyDefault, s);
-        if (!code) code = launch_chains(c, near, cells, THREADS, 1, 0, s);
-        if (!code) code = cudaMemcpyAsync((char *)c->out + at, near, bytes, cudaMemcpyDefault, s);
-    }
-    return code ? code : join(c);
-}
-
-int staged_verify(ladder_case *c, ladder_verdict *v)
-{
-    return compare_chains(c, c->out, 0, c->size, 1, 1, v);
-}
-
 /* ---- the table ---- */
 
-constexpr int64_t kernel_counts[] = { 1, 4, 16, 64, 256 }, chunk_counts[] = { 1, 2, 4, 8, 16, 32, 64 };
+constexpr int64_t kernel_counts[] = { 1, 4, 16, 64, 256 };
 
 /* Launching is the host's own work. uses: bits of the parameters. */
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, unsigned uses, int variant = 0)
@@ -315,15 +276,6 @@ constexpr ladder_rung launches(const char *name, const char *why, ladder_way way
     return ladder_scanned(KERNELS, kernel_counts, rung(name, why, way, 1u << KERNELS));
 }
 
-constexpr ladder_rung staged(const char *name, const char *why)
-{
-    ladder_rung r = rung(name, why, { staged_prepare, staged_enqueue, staged_verify },
-                         1u << STREAMS | 1u << CHUNKS | 1u << BYTES);
-    r.unit = LADDER_BYTES;
-    r.ceiling = "both";
-    return ladder_scanned(CHUNKS, chunk_counts, r);
-}
-
 const ladder_rung rungs[] = {
     trap("trapLegacy", "one launch without stream serialises all", cudaStreamDefault),
     trap("trapNonBlocking", "non-blocking streams ignore the legacy one", cudaStreamNonBlocking),
@@ -333,14 +285,11 @@ const ladder_rung rungs[] = {
     launches("launchStream", "dependent small kernels, one stream",
              { launches_prepare, launches_enqueue, wait_verify }),
     launches("launchGraph", "the same kernels as one graph", { graph_prepare, graph_enqueue, wait_verify }),
-    staged("stagedDepth", "in, compute, out: chunk by chunk"),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {
     { "streams", 8, 1, STREAMS_MOST, "streams that the work is shared out to" },
     { "kernels", 64, 1, 1 << 16, "dependent kernels of one repetition" },
-    { "chunks", 16, 1, 4096, "chunks of a staged transfer" },
-    { "bytes", 128 << 20, 1 << 16, (int64_t)1 << 34, "of a staged transfer, each way" },
 };
 
 } // namespace

@@ -5,7 +5,7 @@
 
 namespace {
 
-enum { N, OFFSET, STRIDE, UNROLL, WIDTH_BYTES, ROW_CELLS, PARAMETERS };
+enum { N, OFFSET, STRIDE, UNROLL, WIDTH_BYTES, PARAMETERS };
 enum { OFFSET_MOST = 1024, THREADS = 256, SECTOR_BYTES = 32, LANES = 32 };
 
 /* Sectors per request where thread k of a warp takes cell first + k * stride: the mean of 32 warps. */
@@ -109,73 +109,6 @@ int vector_enqueue(ladder_case *c)
     return cudaErrorInvalidValue;
 }
 
-/* ---- where rows start: packed, or as cudaMallocPitch would lay them ---- */
-
-enum { PACKED, PITCHED }; /* a rung's variant */
-enum { ROW_X = 32, ROW_Y = 8, LOADS = 4 };
-
-template <typename T>
-__global__ void copy_rows(T *out, const T *in, int64_t row_cells, int64_t rows, int64_t pitch)
-{
-    const int64_t x = (int64_t)blockIdx.y * ROW_X * LOADS + threadIdx.x,
-                  y = (int64_t)blockIdx.x * ROW_Y + threadIdx.y;
-    T u[LOADS];
-    if (y >= rows) return;
-#pragma unroll
-    for (int k = 0; k < LOADS; k++)
-        if (x + k * ROW_X < row_cells) u[k] = in[y * pitch + x + k * ROW_X];
-#pragma unroll
-    for (int k = 0; k < LOADS; k++)
-        if (x + k * ROW_X < row_cells) out[y * pitch + x + k * ROW_X] = u[k];
-}
-
-int64_t pitch_of(const ladder_case *c)
-{
-    const int64_t row = c->value[ROW_CELLS], aligned = 512 / (int64_t)dtype_bytes(c->type);
-    return c->rung->variant == PACKED ? row : (row + aligned - 1) / aligned * aligned;
-}
-
-int64_t rows_of(const ladder_case *c)
-{
-    const int64_t rows = c->value[N] / c->value[ROW_CELLS];
-    return rows > 0 ? rows : 1;
-}
-
-/* A warp has ROW_X cells of a row, fewer at its end; the alignments come round again after 32 rows. */
-double row_sectors(const ladder_case *c)
-{
-    const int64_t pitch = pitch_of(c), row = c->value[ROW_CELLS], word_bytes = (int64_t)dtype_bytes(c->type);
-    int64_t sectors = 0, requests = 0;
-    for (int64_t y = 0; y < 32; y++)
-        for (int64_t x = 0; x < row; x += ROW_X, requests++) {
-            const int64_t cells = row - x < ROW_X ? row - x : (int64_t)ROW_X,
-                          first_byte = (y * pitch + x) * word_bytes;
-            sectors += (first_byte + cells * word_bytes - 1) / SECTOR_BYTES - first_byte / SECTOR_BYTES + 1;
-        }
-    return (double)sectors / (double)requests;
-}
-
-int rows_prepare(ladder_case *c)
-{
-    const int64_t cells = pitch_of(c) * rows_of(c);
-    ladder_moves(c, c->value[ROW_CELLS] * rows_of(c), 2);
-    predict(c, row_sectors(c), row_sectors(c));
-    return ladder_open(c, cells, cells);
-}
-
-int rows_enqueue(ladder_case *c)
-{
-    const int64_t row = c->value[ROW_CELLS], rows = rows_of(c);
-    const dim3 block(ROW_X, ROW_Y), grid(ladder_blocks(rows, ROW_Y), ladder_blocks(row, ROW_X * LOADS));
-    return ladder_kernel(c, grid, block, 0, copy_rows<float>, copy_rows<double>, row, rows, pitch_of(c));
-}
-
-/* Between the rows nothing is written. */
-int64_t rows_source(const ladder_case *c, int64_t i)
-{
-    return i % pitch_of(c) < c->value[ROW_CELLS] ? i : -1;
-}
-
 /* ---- the table ---- */
 
 const int64_t offsets[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
@@ -188,20 +121,15 @@ template <int HOW>
 constexpr ladder_way displaced = { displaced_prepare, displaced_enqueue<HOW>,
                                    ladder_by_places<displaced_source> };
 constexpr ladder_way unroll = { copy_prepare, unroll_enqueue, ladder_verify_copy },
-                     vector = { copy_prepare, vector_enqueue, ladder_verify_copy },
-                     rows = { rows_prepare, rows_enqueue, ladder_by_places<rows_source> };
+                     vector = { copy_prepare, vector_enqueue, ladder_verify_copy };
 
 /* Beside n a rung takes one parameter. */
-constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, int parameter)
-{
-    return ladder_row(name, why, way, variant, ladder_all_but(PARAMETERS, 1u << parameter));
-}
-
 template <int COUNT>
 constexpr ladder_rung scans(const char *name, const char *why, ladder_way way, int variant, int parameter,
                             const int64_t (&values)[COUNT])
 {
-    return ladder_scanned(parameter, values, rung(name, why, way, variant, parameter));
+    return ladder_scanned(parameter, values,
+                          ladder_row(name, why, way, variant, ladder_all_but(PARAMETERS, 1u << parameter)));
 }
 
 const ladder_rung rungs[] = {
@@ -212,8 +140,6 @@ const ladder_rung rungs[] = {
           STRIDE, strides),
     scans("unroll", "independent loads per thread", unroll, MORE_LOADS, UNROLL, loads),
     scans("vector", "bytes per load", vector, WIDER_LOADS, WIDTH_BYTES, widths),
-    rung("rowsPacked", "odd rows start anywhere in a line", rows, PACKED, ROW_CELLS),
-    rung("rowsPitched", "every row on 512 bytes", rows, PITCHED, ROW_CELLS),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {
@@ -222,7 +148,6 @@ const ladder_parameter parameters[PARAMETERS] = {
     { "stride", 1, 1, 1024, "cells from one thread's to the next one's" },
     { "unroll", 4, 1, 8, "loads per thread: 1, 2, 4 or 8" },
     { "width_bytes", 16, 4, 16, "bytes per load: 4, 8 or 16" },
-    { "row_cells", 1001, 1, 1 << 20, "cells of a row" },
 };
 
 } // namespace

@@ -7,7 +7,7 @@ namespace {
 
 enum { CEILING_BYTES, CEILING_PARAMETERS };
 
-enum { COPY, READ, H2D, D2H, BOTH, PEER };
+enum { COPY, READ, H2D, D2H, BOTH };
 
 int moved_prepare(ladder_case *c)
 {
@@ -17,8 +17,8 @@ int moved_prepare(ladder_case *c)
     const size_t bytes = ladder_bytes(c, c->size);
     c->work = (double)bytes * (what == COPY || what == BOTH ? 2 : 1);
     const device_memory from = what == H2D || what == BOTH ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
-    int code = what == PEER ? ladder_peer_alloc(c, bytes, &c->in) : ladder_alloc(c, from, bytes, &c->in);
-    /* a kernel reaches pinned memory too, and a peer's */
+    int code = ladder_alloc(c, from, bytes, &c->in);
+    /* a kernel reaches pinned memory too */
     if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
     if (code) return code;
     if (what == READ) return ladder_alloc_zeroed(c, sizeof(uint32_t), &c->out);
@@ -181,7 +181,6 @@ constexpr ladder_way copies = { moved_prepare, ladder_copy, ladder_verify_copy }
 constexpr ladder_rung move(const char *name, const char *why, ladder_way way, int variant)
 {
     ladder_rung r = ladder_row(name, why, way, variant, 0, nullptr);
-    r.missing = variant == PEER ? ladder_peer_missing : nullptr;
     r.destroy = variant == BOTH ? both_destroy : nullptr;
     return r;
 }
@@ -200,7 +199,6 @@ const ladder_rung rungs[] = {
     move("h2d", "pinned host memory to the device", copies, H2D),
     move("d2h", "the device to pinned host memory", copies, D2H),
     move("both", "both directions at once", both, BOTH),
-    move("peer", "from another GPU, the copy engine", copies, PEER),
     compute("shared", "16-byte reads, no bank conflict", on_chip, LADDER_BYTES),
     compute("fma", "eight chains of fma per thread", arithmetic, LADDER_FLOPS),
 };

@@ -9,7 +9,7 @@ namespace {
 enum { BYTES }; /* the family's one parameter */
 
 /* A transfer's variant: where its far buffer lies, and its direction. */
-typedef enum memory_kind { PAGEABLE, PINNED, PEER } memory_kind;
+typedef enum memory_kind { PAGEABLE, PINNED } memory_kind;
 enum { TO_HOST = 16 }; /* added to one of these; else the bytes go to the GPU */
 
 /* ---- transfers: `bytes` between a far buffer of some kind and a near one, of this GPU ---- */
@@ -23,7 +23,6 @@ int far_alloc(ladder_case *c, size_t bytes, void **out)
         c->state = *out = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
         return *out ? cudaSuccess : cudaErrorMemoryAllocation;
     case PINNED: return ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, out);
-    case PEER: return ladder_peer_alloc(c, bytes, out);
     }
     return cudaErrorInvalidValue;
 }
@@ -69,7 +68,6 @@ constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_
     const bool by_cpu = (kind & (TO_HOST - 1)) == PAGEABLE; /* which touches each byte */
     ladder_rung r = ladder_row(name, why, way, kind, 0, ceiling);
     r.destroy = transfer_destroy;
-    r.missing = kind == PEER ? ladder_peer_missing : nullptr;
     r.clock = by_cpu ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE;
     return ladder_scanned(BYTES, curve, r);
 }
@@ -81,8 +79,6 @@ const ladder_rung rungs[] = {
     moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h"),
     moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel, "h2d"),
     moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h"),
-    moves("peerCopy", "the copy engine over NVLink or PCIe", PEER, copies, "peer"),
-    moves("peerRead", "a kernel loads from the other GPU", PEER, kernel, "peer"),
 };
 
 const ladder_parameter parameters[] = {

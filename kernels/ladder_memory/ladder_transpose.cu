@@ -1,6 +1,5 @@
 /* transpose: on which side does a warp scatter, and how is that avoided?
  * The lesson: docs/teaching/transpose.md. */
-#include "ladder/ladder_cublas.h"
 #include "ladder/ladder_kernel.cuh"
 
 namespace {
@@ -100,23 +99,13 @@ template <int PAD, int CELLS = 1> int run_tiles(ladder_case *c)
                          shared_tile<double, PAD, CELLS>, nx_of(c), ny_of(c));
 }
 
-/* A row-major (ny,nx) matrix is a column-major one of nx rows, so that B = 1 * A^T + 0 * B is said in BLAS's
- * own order. */
-int run_geam(ladder_case *c)
-{
-    return ladder_cublas_transpose(c->type, c->out, c->in, (int)nx_of(c), (int)ny_of(c),
-                                   device_cuda_stream(c->stream));
-}
-
 /* ---- the table ---- */
 
 constexpr ladder_rung rung(const char *name, const char *why, run enqueue, bool copies = false)
 {
-    ladder_rung r = ladder_row(
+    return ladder_row(
         name, why,
         { ladder_transpose_prepare, enqueue, copies ? ladder_verify_copy : ladder_transpose_verify });
-    r.missing = enqueue == run_geam ? ladder_cublas_missing : nullptr;
-    return r;
 }
 
 constexpr ladder_rung bound(const char *name, const char *why, run enqueue)
@@ -138,7 +127,6 @@ const ladder_rung rungs[] = {
     rung("padded", "one padding column: no conflicts", run_tiles<1>),
     rung("paddedUnrolled", "four cells per thread, more blocks", run_tiles<1, UNROLL>),
     rung("production", "weft's own: streaming hints, tiles' order", ladder_transpose_production),
-    rung("geam", "cuBLAS as the reference", run_geam),
 };
 
 const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {

@@ -8,7 +8,7 @@
 #include "transports/message.h"
 
 /* Ways beside the transports. */
-enum { MPI_ALONE = TRANSPORT_KINDS, MPI_PINNED, COPIES, LINK_BOTH, LINK_ONEWAY };
+enum { MPI_ALONE = TRANSPORT_KINDS, LINK_BOTH, LINK_ONEWAY };
 enum { BYTES, CHUNK }; /* parameters */
 
 typedef struct exchange {
@@ -76,8 +76,8 @@ static int64_t place_of(const exchange *e, int64_t x, int64_t y)
 /* Bytes per second out of one rank over the bare link. */
 static void set_ceiling(ladder_case *c, const exchange *e)
 {
-    bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST,
-                                      e->message, e->messages);
+    bench_link *l =
+        bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, false, e->message, e->messages);
     c->ceiling_name = bench_link_way(l);
     c->ceiling_rate = c->work / bench_link_times(l).p50;
     bench_link_destroy(&l);
@@ -143,16 +143,12 @@ static void exchange_destroy(ladder_case *c)
     free(e->host);
 }
 
-/* ---- rungs without a halo: the bare link, and parts of an exchange ---- */
+/* ---- rungs without a halo: the bare link, and messages ---- */
 
 static int link_prepare(ladder_case *c)
 {
     const int way = bench_way_of(c->rung);
-    const bool bare = way == LINK_BOTH || way == LINK_ONEWAY;
-    const bench_link_kind kind = way == MPI_ALONE    ? BENCH_LINK_MPI
-                                 : way == MPI_PINNED ? BENCH_LINK_HOST
-                                 : way == COPIES     ? BENCH_LINK_COPIES
-                                                     : BENCH_LINK_SHORTEST;
+    const bool bare = way != MPI_ALONE;
     exchange *e = make_exchange(c);
     if (!e) return 0;
     for (int i = 0; i < e->messages; i++) c->work += (double)e->message[i].bytes;
@@ -163,7 +159,7 @@ static int link_prepare(ladder_case *c)
         e->message[0].send = e->dec.rank == 0;
         e->message[0].receive = !e->message[0].send;
     }
-    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, kind, e->message, e->messages);
+    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, !bare, e->message, e->messages);
     return 0;
 }
 
@@ -209,8 +205,6 @@ static const ladder_rung rungs[] = {
     RUNG("link_oneway", "bare link, one direction", link, LINK_ONEWAY, BENCH_PAIRS, sizes),
     RUNG("link_both", "bare link, both directions at once", link, LINK_BOTH, BENCH_PAIRS, sizes),
     PATTERNS_OF("mpi", "MPI alone", link, MPI_ALONE),
-    PATTERNS_OF("host", "MPI alone, pinned memory", link, MPI_PINNED),
-    PATTERNS_OF("copies", "to the host and back at once", link, COPIES),
     PATTERNS_OF("staged", "through pinned memory", exchange, TRANSPORT_STAGED),
     PATTERNS_OF("aware", "device memory to MPI", exchange, TRANSPORT_AWARE),
     PATTERNS_OF("mapped", "packed into pinned memory", exchange, TRANSPORT_MAPPED),

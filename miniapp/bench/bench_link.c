@@ -9,7 +9,7 @@
 #include "transports/message.h"
 #include "transports/peer.h"
 
-typedef enum way { LINK_COPY, LINK_MPI_DEVICE, LINK_MPI, LINK_COPIES } way;
+typedef enum way { LINK_COPY, LINK_MPI_DEVICE, LINK_MPI } way;
 
 struct bench_link {
     const bench_world *world;
@@ -26,9 +26,6 @@ struct bench_link {
     peer *peer;
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here, and which of their messages this one is */
     int there[BENCH_LINK_MESSAGES_MAX];
-    char *host_out, *host_in; /* of copies, as are the next three */
-    device_stream *back;
-    device_event *begun, *ended;
 };
 
 bool bench_link_aware(const bench_world *world, device *d, const char **why)
@@ -50,20 +47,18 @@ bool bench_link_carries(ladder_case *c)
 }
 
 /* Peer copies where every pair can, on all ranks or none; the host device always takes messages. */
-static void choose_way(bench_link *l, bench_link_kind kind)
+static void choose_way(bench_link *l, bool messages)
 {
     sentence why;
     const char *no;
     int ranks[BENCH_LINK_MESSAGES_MAX];
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->way = LINK_MPI;
-    if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST)
+    if (l->d->kind == DEVICE_CUDA && !messages)
         l->peer = peer_create(l->d, ranks, l->count, (size_t)l->bytes, (void **)l->theirs, l->comm, &why);
     if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
     else if (l->peer) peer_destroy(&l->peer);
-    if (kind == BENCH_LINK_COPIES) l->way = LINK_COPIES;
-    if (l->way == LINK_MPI && kind != BENCH_LINK_HOST && l->d->kind == DEVICE_CUDA &&
-        bench_link_aware(l->world, l->d, &no))
+    if (l->way == LINK_MPI && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no))
         l->way = LINK_MPI_DEVICE;
     l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
 }
@@ -79,12 +74,6 @@ static void make_buffers(bench_link *l)
             for (int k = 0; k < l->count; k++)
                 if (l->message[k].tag_back == l->message[i].tag) l->there[i] = k;
     } else DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
-    if (l->way != LINK_COPIES) return;
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)l->bytes, (void **)&l->host_out);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)l->bytes, (void **)&l->host_in);
-    DEVICE_CALL(d, stream_create, false, &l->back);
-    DEVICE_CALL(d, event_create, false, &l->begun);
-    DEVICE_CALL(d, event_create, false, &l->ended);
 }
 
 /* Byte number `at` of the message that this rank sends with this tag. */
@@ -94,7 +83,6 @@ static char byte_of(int rank, int tag, int64_t at)
                   251);
 }
 
-/* Copies bring back this rank's own bytes. */
 static void fill(bench_link *l)
 {
     device *d = l->d;
@@ -105,14 +93,12 @@ static void fill(bench_link *l)
     DEVICE_CALL(d, copy, l->out, host, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, fill_bytes, l->in, 0xff, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, stream_sync, l->stream);
-    if (l->host_in) memcpy(l->host_in, host, (size_t)l->bytes);
-    if (l->host_out) memset(l->host_out, 0xff, (size_t)l->bytes);
     free(host);
     MPI_CHECK(MPI_Barrier(l->comm)); /* nothing is sent before the receiver has poisoned */
 }
 
 bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
-                              bench_link_kind kind, const bench_link_message *message, int count)
+                              bool messages, const bench_link_message *message, int count)
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
     bench_link *l = CHECK_CALLOC(1, sizeof *l);
@@ -123,7 +109,7 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
         l->at[i] = l->bytes;
         l->bytes += message_align(message[i].bytes);
     }
-    choose_way(l, kind);
+    choose_way(l, messages);
     make_buffers(l);
     fill(l);
     return l;
@@ -137,13 +123,6 @@ void bench_link_destroy(bench_link **link)
     DEVICE_CALL(l->d, free, l->memory, l->out);
     if (l->way == LINK_COPY) peer_destroy(&l->peer);
     else DEVICE_CALL(l->d, free, l->memory, l->in);
-    if (l->way == LINK_COPIES) {
-        DEVICE_CALL(l->d, free, DEVICE_MEMORY_PINNED, l->host_out);
-        DEVICE_CALL(l->d, free, DEVICE_MEMORY_PINNED, l->host_in);
-        DEVICE_CALL(l->d, stream_destroy, &l->back);
-        DEVICE_CALL(l->d, event_destroy, &l->begun);
-        DEVICE_CALL(l->d, event_destroy, &l->ended);
-    }
     free(l);
     *link = NULL;
 }
@@ -175,31 +154,15 @@ static void run_peer_copies(bench_link *l)
                         (size_t)l->message[i].bytes, l->stream);
 }
 
-static void run_host_copies(bench_link *l)
-{
-    device *d = l->d;
-    DEVICE_CALL(d, event_record, l->begun, l->stream);
-    DEVICE_CALL(d, event_wait, l->begun, l->back);
-    DEVICE_CALL(d, copy, l->host_out, l->out, (size_t)l->bytes, l->stream);
-    DEVICE_CALL(d, copy, l->in, l->host_in, (size_t)l->bytes, l->back);
-    DEVICE_CALL(d, event_record, l->ended, l->back);
-    DEVICE_CALL(d, event_wait, l->ended, l->stream);
-}
-
 void bench_link_run(bench_link *l)
 {
-    switch (l->way) {
-    case LINK_COPY: run_peer_copies(l); return;
-    case LINK_COPIES: run_host_copies(l); return;
-    case LINK_MPI_DEVICE:
-    case LINK_MPI: run_messages(l); return;
-    }
+    if (l->way == LINK_COPY) run_peer_copies(l);
+    else run_messages(l);
 }
 
 int bench_link_wrong(bench_link *l)
 {
     device *d = l->d;
-    const bool copies = l->way == LINK_COPIES;
     int wrong = -1;
     char *host = CHECK_CALLOC(l->bytes, 1);
     DEVICE_CALL(d, stream_sync, l->stream);
@@ -208,10 +171,8 @@ int bench_link_wrong(bench_link *l)
     DEVICE_CALL(d, stream_sync, l->stream);
     for (int i = 0; i < l->count && wrong < 0; i++) {
         const bench_link_message *m = &l->message[i];
-        for (int64_t at = 0; at < m->bytes && m->receive && wrong < 0; at++) {
-            const char right = copies ? byte_of(l->rank, m->tag, at) : byte_of(m->rank, m->tag_back, at);
-            if (host[l->at[i] + at] != right || (copies && l->host_out[l->at[i] + at] != right)) wrong = i;
-        }
+        for (int64_t at = 0; at < m->bytes && m->receive && wrong < 0; at++)
+            if (host[l->at[i] + at] != byte_of(m->rank, m->tag_back, at)) wrong = i;
     }
     free(host);
     return wrong;
@@ -219,12 +180,7 @@ int bench_link_wrong(bench_link *l)
 
 const char *bench_link_way(const bench_link *l)
 {
-    switch (l->way) {
-    case LINK_COPY: return "peer copy";
-    case LINK_COPIES: return "host copies";
-    case LINK_MPI_DEVICE: return "MPI, device";
-    case LINK_MPI: break;
-    }
+    if (l->way != LINK_MPI) return l->way == LINK_COPY ? "peer copy" : "MPI, device";
     return l->d->kind == DEVICE_CUDA ? "MPI, pinned" : "MPI";
 }
 

@@ -18,18 +18,11 @@ typedef struct bench_link_message {
 
 typedef struct bench_link bench_link;
 
-typedef enum bench_link_kind {
-    BENCH_LINK_SHORTEST,
-    BENCH_LINK_MPI,    /* messages, whatever else there is */
-    BENCH_LINK_HOST,   /* messages from pinned memory of the host */
-    BENCH_LINK_COPIES, /* no message: what is sent from the device to the host, and at once as much from
-                        * there to what is received */
-} bench_link_kind;
-
-/* Collective over comm, whose ranks `message` counts; the world's own ranks take part in choosing the way.
- * What is sent is filled, what is received poisoned, on all ranks. */
+/* messages: by MPI, whatever else there is. Collective over comm, whose ranks `message` counts; the world's
+ * own ranks take part in choosing the way. What is sent is filled, what is received poisoned, on all ranks.
+ */
 bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
-                              bench_link_kind kind, const bench_link_message *message, int count);
+                              bool messages, const bench_link_message *message, int count);
 void bench_link_destroy(bench_link **l);
 /* WEFT_FAULT=slow_link:NUMBER means this one (fault.h). */
 void bench_link_number(bench_link *l, int number);

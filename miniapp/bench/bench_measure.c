@@ -199,8 +199,8 @@ bool bench_measure_named(bench *b, const char *name, bench_point *p)
 {
     bench_item item;
     sentence why;
-    return bench_request_find(b->d->kind, name, &item) && !(item.rung->missing && item.rung->missing(b->d)) &&
-           bench_measure(b, &item, 0, p, &why) && !p->missing.text[0];
+    return bench_request_find(b->d->kind, name, &item) && bench_measure(b, &item, 0, p, &why) &&
+           !p->missing.text[0];
 }
 
 double bench_ceiling_rate(bench *b, const char *name)

@@ -39,10 +39,10 @@ typedef struct bench {
     bench_ceiling ceiling[BENCH_CEILINGS_MAX]; /* measured so far */
     int ceilings;
     const bench_world *world;
-    MPI_Comm meet;      /* whose ranks begin to take samples together, each of its own device; MPI_COMM_NULL:
-                         * this one alone */
-    bool trusted;       /* the rung gave the right bits before, in this process: it is timed at once */
-    double own_s;       /* of the last sample, this rank's; samples are the slowest rank's */
+    MPI_Comm meet; /* whose ranks begin to take samples together, each of its own device; MPI_COMM_NULL:
+                    * this one alone */
+    bool trusted;  /* the rung gave the right bits before, in this process: it is timed at once */
+    double own_s;  /* of the last sample, this rank's; samples are the slowest rank's */
 } bench;
 
 void bench_create(bench *b, const bench_request *ask, device *d, const bench_world *world);
@@ -67,14 +67,14 @@ void bench_roof(bench *b, const bench_item *item, bench_point *p);
 
 /* ---- bench_report.c ---- */
 
-/* Each row is printed as soon as it is measured, in a table per family or as CSV. */
+/* Each row is printed as soon as it is measured, in a table per family. */
 typedef struct bench_table {
     const ladder_family *family; /* whose heading was printed last; NULL: none */
     int shown, noisy, skipped;   /* rows, noisy ones, rungs that cannot run here */
 } bench_table;
 
 void bench_report_head(const bench *b);
-void bench_report_row(bench_table *t, const bench *b, const bench_item *item, const bench_point *p);
+void bench_report_row(bench_table *t, const bench_item *item, const bench_point *p);
 /* had: points of the rung that could run. Without any it is counted, or, where it was asked for by name, a
  * sentence on stderr tells why; otherwise the sentence is about this point. */
 void bench_report_skipped(bench_table *t, const bench_item *item, int had, const char *why);

@@ -1,4 +1,4 @@
-/* The table, the CSV lines and the record of a point, and the list of rungs. */
+/* The table and the record of a point, and the list of rungs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,59 +85,12 @@ static void print_row(const bench_item *item, const bench_point *p)
     printf("%s\n", remark_of(item, p).text);
 }
 
-/* ---- the same as CSV (RFC 4180): columns are only ever added behind the last ---- */
-
-static void csv_text(const char *text, char after)
-{
-    const char *const quote = strpbrk(text, ",\"\r\n") ? "\"" : "";
-    fputs(quote, stdout);
-    for (; *text; text++) {
-        if (*text == '"') putchar('"');
-        putchar(*text);
-    }
-    printf("%s%c", quote, after);
-}
-
-static void csv_number(double x)
-{
-    if (isfinite(x)) printf("%.9g", x);
-    putchar(',');
-}
-
-static void csv_row(const bench *b, const bench_item *item, const bench_point *p)
-{
-    const ladder_family *f = item->family;
-    const double figures[] = {
-        p->time_s.min, p->time_s.p50, p->time_s.p90, p->time_s.max, p->spread, p->rate
-    };
-    const char *between = "";
-    printf("%s,%s,%s,%d,%s,", f->name, item->rung->name, device_of(b), ranks_of(b, f), type_of(f, p->type));
-    for (int i = 0; i < f->parameters; i++) {
-        if (!ladder_takes(item->rung, i)) continue;
-        printf("%s%s=%lld", between, f->parameter[i].key, (long long)p->value[i]);
-        between = " ";
-    }
-    printf(",%lld,%d,%d,", (long long)p->size, (int)p->time_s.count, p->repeats);
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) csv_number(figures[i]);
-    printf("%s,", unit_of(item->rung->unit));
-    csv_number(p->ceiling);
-    csv_text(p->ceiling_name ? p->ceiling_name : "", ',');
-    csv_number(p->rate / p->ceiling);
-    printf("%s,", p->verified ? "true" : "false");
-    csv_text(remark_of(item, p).text, '\n');
-}
-
 /* ---- rows, and what stands around them ---- */
 
 void bench_report_head(const bench *b)
 {
     const topology *top = b->world->top;
     const int threads = b->d->threads;
-    if (b->ask->csv) {
-        printf("family,rung,device,ranks,dtype,parameters,size,samples,repeats,min_s,median_s,p90_s,max_s,"
-               "spread,rate,unit,ceiling,ceiling_name,fraction_of_ceiling,verified,remark\n");
-        return;
-    }
     printf("weft %s (%s)\ndevice %s: %s", version_number, version_git, device_of(b), b->d->name);
     if (b->d->kind == DEVICE_HOST) printf(", %d thread%s", threads, threads == 1 ? "" : "s");
     if (top->ranks > 1) printf("\nranks %d on %d host%s", top->ranks, top->hosts, top->hosts == 1 ? "" : "s");
@@ -145,17 +98,14 @@ void bench_report_head(const bench *b)
     fflush(stdout);
 }
 
-void bench_report_row(bench_table *t, const bench *b, const bench_item *item, const bench_point *p)
+void bench_report_row(bench_table *t, const bench_item *item, const bench_point *p)
 {
     t->shown++;
     t->noisy += p->spread > spread_quiet;
-    if (b->ask->csv) csv_row(b, item, p);
-    else {
-        if (t->family && item->family != t->family) printf("\n");
-        if (item->family != t->family) print_heading(item->family, p);
-        t->family = item->family;
-        print_row(item, p);
-    }
+    if (t->family && item->family != t->family) printf("\n");
+    if (item->family != t->family) print_heading(item->family, p);
+    t->family = item->family;
+    print_row(item, p);
     fflush(stdout);
 }
 
@@ -170,7 +120,6 @@ void bench_report_skipped(bench_table *t, const bench_item *item, int had, const
 void bench_report_foot(const bench_table *t, const bench *b)
 {
     int noisy = t->noisy;
-    if (b->ask->csv) return;
     if (t->shown > 0) printf("\n");
     for (int i = 0; i < b->ceilings; i++) {
         const bench_ceiling *c = &b->ceiling[i];
@@ -190,24 +139,11 @@ void bench_report_foot(const bench_table *t, const bench *b)
 
 /* ---- --list ---- */
 
-static void list_rung(const bench_item *item, device *d, int ranks)
-{
-    const ladder_family *f = item->family;
-    const char *missing = f->refusal ? f->refusal(item->rung, f->kind, ranks) : NULL;
-    if (!missing && d && item->rung->missing) missing = item->rung->missing(d);
-    printf("  %s/%-20s %s", f->name, item->rung->name, item->rung->why);
-    printf(missing ? " (not here: %s)\n" : "\n", missing);
-}
-
 static void list_kind(const bench_request *ask, device_kind kind, int ranks)
 {
     const char *no_gpu = NULL;
     const ladder_family *last = NULL;
-    device *d = NULL;
-    int code = 0;
-    if (kind == DEVICE_HOST) d = device_host_create(ask->threads);
-    else if (device_cuda_count(&no_gpu) > 0) d = device_cuda_create(0, &code);
-    if (code) no_gpu = device_cuda_error_text(code);
+    if (kind == DEVICE_CUDA) (void)device_cuda_count(&no_gpu);
     printf("rungs of the %s device", kind == DEVICE_HOST ? "host" : "cuda");
     printf(no_gpu ? " (not here: %s)\n" : "\n", no_gpu);
     for (const bench_item *i = ask->item; i < ask->item + ask->items; i++) {
@@ -218,9 +154,10 @@ static void list_kind(const bench_request *ask, device_kind kind, int ranks)
             printf("  %s=%lld  %s\n", f->parameter[p].key, (long long)f->parameter[p].usual,
                    f->parameter[p].help);
         last = f;
-        list_rung(i, d, ranks);
+        const char *missing = f->refusal ? f->refusal(i->rung, kind, ranks) : NULL;
+        printf("  %s/%-20s %s", f->name, i->rung->name, i->rung->why);
+        printf(missing ? " (not here: %s)\n" : "\n", missing);
     }
-    device_destroy(&d);
 }
 
 void bench_report_list(const bench_request *ask, int ranks)

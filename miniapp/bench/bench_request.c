@@ -10,24 +10,24 @@
 #include "base/terminal.h"
 #include "ranks/check.h"
 
-/* Of all devices of this build; NULL ends them. */
-static const ladder_family *const *bench_families(void)
-{
-    enum { FAMILIES_MAX = 64 };
-    static const ladder_family *const together[] = { &bench_halo_host, &bench_alltoall_host, &bench_io_host,
-                                                     &bench_halo_cuda, &bench_alltoall_cuda, &bench_io_cuda };
-    static const ladder_family *all[FAMILIES_MAX];
-    int count = 0;
-    const ladder_family *const *alone = ladder_families(&count);
-    memcpy(all, alone, sizeof *all * (size_t)count);
-    memcpy(all + count, together, device_cuda_built() ? sizeof together : sizeof together / 2);
-    return all;
-}
+/* Of all devices of this build, in the order in which they are climbed. */
+enum { FAMILIES_MOST = 32 }; /* and NULL behind the last one */
+static const ladder_family *const families[FAMILIES_MOST] = {
+    &ladder_ceiling_host,   &ladder_access_host,    &ladder_transpose_host, &ladder_stencil_host,
+    &ladder_fused_host,     &ladder_reduce_host,    &ladder_roofline_host,  &ladder_streaming_host,
+    &bench_halo_host,       &bench_alltoall_host,   &bench_io_host,
+#if WEFT_CUDA
+    &ladder_ceiling_cuda,   &ladder_memory_cuda,    &ladder_access_cuda,    &ladder_shared_cuda,
+    &ladder_transpose_cuda, &ladder_stencil_cuda,   &ladder_fused_cuda,     &ladder_reduce_cuda,
+    &ladder_launch_cuda,    &ladder_constant_cuda,  &ladder_arith_cuda,     &ladder_streams_cuda,
+    &ladder_roofline_cuda,  &ladder_streaming_cuda, &bench_halo_cuda,       &bench_alltoall_cuda,
+    &bench_io_cuda,
+#endif
+};
 
 const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
     { "--list", NULL,
       "list the rungs and parameters of every device of this build, or of device=; run nothing" },
-    { "--csv", NULL, "print all rows as CSV (RFC 4180) with a header line instead of tables" },
 };
 
 static const char *const devices[] = { "auto", "host", "cuda", NULL }; /* in the order of topology_choice */
@@ -63,22 +63,6 @@ void bench_request_print_keys(void *file)
         2);
 }
 
-/* device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list needs no GPU. */
-static int choose_device(bench_request *q, const topology *top, sentence *why)
-{
-    const bool is_auto = q->device == TOPOLOGY_AUTO;
-    const char *reason = NULL;
-    q->kind = q->device == TOPOLOGY_CUDA ? DEVICE_CUDA : DEVICE_HOST;
-    if (q->device == TOPOLOGY_HOST || (q->list && (is_auto || device_cuda_built()))) return 0;
-    const int visible = device_cuda_count(&reason);
-    if (is_auto && agree_all(visible > 0, top->comm)) q->kind = DEVICE_CUDA;
-    if (q->kind == DEVICE_CUDA && visible > 0) return 0;
-    if (!is_auto) sentence_set(why, "device = cuda, but no GPU can be used: %s", reason);
-    else if (topology_may_use_host(top, visible, reason, "device", &q->note)) return 0;
-    else *why = q->note;
-    return CHECK_EXIT_ENVIRONMENT;
-}
-
 /* ---- names ---- */
 
 /* A list has the rungs of all devices, or of one. */
@@ -97,7 +81,7 @@ static bool means(const char *name, const ladder_family *f, const ladder_rung *r
 
 bool bench_request_find(device_kind kind, const char *name, bench_item *item)
 {
-    for (const ladder_family *const *f = bench_families(); *f; f++)
+    for (const ladder_family *const *f = families; *f; f++)
         for (const ladder_rung *r = (*f)->rung; r < (*f)->rung + (*f)->rungs; r++)
             if ((*f)->kind == kind && means(name, *f, r)) {
                 *item = (bench_item){ *f, r, true };
@@ -128,7 +112,7 @@ static void consider(bench_request *q, const ladder_family *f, const ladder_rung
 static bool choose_items(bench_request *q, int ranks, int argc, char **argv, sentence *why)
 {
     bool *known = CHECK_CALLOC(argc, sizeof *known), ok = true;
-    for (const ladder_family *const *f = bench_families(); *f; f++)
+    for (const ladder_family *const *f = families; *f; f++)
         for (int i = 0; offered(q, *f) && i < (*f)->rungs; i++)
             consider(q, *f, &(*f)->rung[i], ranks > 1 || q->list || !bench_together(*f), argc, argv, known);
     for (int i = 1; i < argc && ok; i++)
@@ -147,7 +131,7 @@ static bool set_parameter(bench_request *q, const char *assignment, sentence *wh
 {
     const ladder_parameter *found = NULL;
     int64_t number = 0;
-    for (const ladder_family *const *f = bench_families(); *f; f++) {
+    for (const ladder_family *const *f = families; *f; f++) {
         bool chosen = offered(q, *f) && strcmp((*f)->name, "ceiling") == 0;
         for (int k = 0; k < q->items && !chosen; k++) chosen = q->item[k].family == *f;
         for (int i = 0; chosen && i < (*f)->parameters; i++) {
@@ -181,15 +165,21 @@ static bool set_keys(bench_request *q, bool own, int argc, char **argv, sentence
     return true;
 }
 
-int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why)
+int bench_request_make(bench_request *q, topology *top, int argc, char **argv, sentence *why)
 {
+    sentence notes = { "" };
     *q = (bench_request){ .dir = ".", .output = "results.jsonl" };
     q->setting = CHECK_CALLOC(argc, sizeof *q->setting);
     q->list = cmd_has_option(argc, argv, "--list");
-    q->csv = cmd_has_option(argc, argv, "--csv");
-    if (!set_keys(q, true, argc, argv, why)) return CHECK_EXIT_USAGE;
-    const int status = choose_device(q, top, why);
-    if (status != 0) return status;
+    top->device_key = "device";
+    if (!agree_or_say(set_keys(q, true, argc, argv, why), why, top->comm)) return CHECK_EXIT_USAGE;
+    q->kind = q->device == TOPOLOGY_CUDA ? DEVICE_CUDA : DEVICE_HOST;
+    if (!q->list) {
+        q->d = topology_device(top, q->device, topology_threads(top, q->threads), why, &notes);
+        if (!q->d) return CHECK_EXIT_ENVIRONMENT;
+        q->kind = q->d->kind;
+    }
+    if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
     return choose_items(q, top->ranks, argc, argv, why) && set_keys(q, false, argc, argv, why)
                ? 0
                : CHECK_EXIT_USAGE;
@@ -197,6 +187,7 @@ int bench_request_make(bench_request *q, const topology *top, int argc, char **a
 
 void bench_request_free(bench_request *q)
 {
+    device_destroy(&q->d);
     free(q->item);
     free(q->setting);
 }

@@ -36,9 +36,8 @@ enum { BENCH_SAMPLES_NONE = -1 };
 typedef struct bench_request {
     topology_choice device; /* as typed */
     device_kind kind;
-    sentence note; /* why it is the host, where the user might think otherwise; else "" */
-    bool list;     /* nothing is run, and no GPU is needed */
-    bool csv;      /* rows as CSV instead of tables */
+    device *d; /* of this rank, owned; NULL for a list */
+    bool list; /* nothing is run, and no GPU is needed */
     dtype type;
     int samples;        /* 0: as many as fit into a fraction of a second; or BENCH_SAMPLES_NONE */
     int threads;        /* host device; 0: topology_threads chooses */
@@ -55,7 +54,7 @@ void bench_request_print_keys(void *file); /* those that belong to no family, wi
 
 /* Without names all rungs but, on one rank, those that ranks climb together. 0, or an exit status with one
  * sentence in why, which may differ between ranks. Collective, unless it is a list. */
-int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why);
+int bench_request_make(bench_request *q, topology *top, int argc, char **argv, sentence *why);
 void bench_request_free(bench_request *q);
 
 /* The rung "family/rung"; false where that kind of device has none. */

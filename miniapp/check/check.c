@@ -7,7 +7,6 @@
 #include "base/cmd.h"
 #include "base/machine.h"
 #include "bench/bench_link.h"
-#include "check/check_record.h"
 #include "check/trial.h"
 #include "output/record.h"
 #include "ranks/check.h"

@@ -1,7 +1,10 @@
-#include "check/check_record.h"
+/* JSON of a check: the record of a round, the part of one that is under way, and references. */
+#include "check/trial.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "output/record.h"
@@ -53,7 +56,7 @@ json_t *check_record(const check *c, const check_verdict *v)
     const check_findings *f = &c->found;
     json_t *rows = json_array(), *suspects = json_array(), *figures = json_array(), *faults = json_array();
     for (int i = 0; i < v->rows; i++) json_array_append_new(rows, row_json(&v->row[i]));
-    for (int i = 0; i < v->suspects; i++) json_array_append_new(suspects, suspect_json(&v->suspect[i]));
+    if (v->suspect.name.text[0]) json_array_append_new(suspects, suspect_json(&v->suspect));
     for (int i = 0; i < f->figures; i++)
         if (f->figure[i].round == c->round) json_array_append_new(figures, figure_json(&f->figure[i]));
     for (int i = 0; i < f->faults; i++)
@@ -105,4 +108,42 @@ void check_part_end(const check *c)
 {
     char path[PATH_MAX];
     if (c->ask->output[0]) (void)unlink(path_of(c, path));
+}
+
+/* ---- references ---- */
+
+/* False: there is such a rate, and it is none. */
+static bool read_rate(json_t *rates, check_like like, check_reference *out)
+{
+    double *const low = &out->low[like], *const high = &out->high[like];
+    json_t *const rate = json_object_get(rates, check_likes[like].key);
+    *low = *high = NAN;
+    if (!rate) return true;
+    return json_unpack(rate, "{s:F, s:F, s:i}", "low", low, "high", high, "machines", &out->machines[like]) ==
+               0 &&
+           *low > 0 && *high >= *low && out->machines[like] > 0;
+}
+
+bool check_reference_read(const char *path, check_reference *out, sentence *why)
+{
+    const char *gpu = "", *const slash = strrchr(path, '/');
+    json_error_t error;
+    json_t *rates = NULL, *const o = json_load_file(path, 0, &error);
+    *out = (check_reference){ .ranks = 0 };
+    bool ok = o && json_unpack_ex(o, &error, 0, "{s:s, s:i, s:i, s:o}", "gpu", &gpu, "ranks", &out->ranks,
+                                  "hosts", &out->hosts, "rates", &rates) == 0;
+    for (int l = 0; l < CHECK_LIKES && ok; l++) {
+        ok = read_rate(rates, (check_like)l, out);
+        if (!ok)
+            snprintf(error.text, sizeof error.text,
+                     "rates.%s must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}",
+                     check_likes[l].key);
+    }
+    if (!ok)
+        sentence_set(why, "reference = %s: no reference that jobs/check_reference wrote: %s", path,
+                     error.text);
+    snprintf(out->gpu, sizeof out->gpu, "%s", gpu);
+    snprintf(out->name, sizeof out->name, "%s", slash ? slash + 1 : path);
+    json_decref(o);
+    return ok;
 }

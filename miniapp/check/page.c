@@ -5,19 +5,19 @@
 #include "base/terminal.h"
 #include "files/figure.h"
 
-enum { SHOWN = 4, WHO_BYTES = 48 };
+enum { WHO_BYTES = 48 };
 
 static const char *plural(int n) { return n == 1 ? "" : "s"; }
 
 static void put_head(FILE *to, const check_findings *f, const check_verdict *v, const check_reference *r)
 {
-    const check_suspect *first = v->suspects ? &v->suspect[0] : NULL;
+    const check_suspect *one = &v->suspect;
     sentence s;
     sentence_set(&s, "weft check: %s", check_word_name[v->word]);
     if (v->word == CHECK_INCOMPLETE) sentence_add(&s, ": %.180s", f->why.text);
-    if (first && isnan(first->factor)) sentence_add(&s, ": %.180s gives wrong bits", first->name.text);
-    else if (first) sentence_add(&s, ": %.180s delivers %.0f %%", first->name.text, 100 * first->factor);
-    if (v->suspects > 1) sentence_add(&s, "; %d more suspect%s", v->suspects - 1, plural(v->suspects - 1));
+    if (isnan(one->factor)) sentence_add(&s, ": %.180s gives wrong bits", one->name.text);
+    else if (one->name.text[0])
+        sentence_add(&s, ": %.180s delivers %.0f %%", one->name.text, 100 * one->factor);
     terminal_wrap(to, s.text, 4);
     sentence_set(&s, "%d rank%s on %d host%s, %s%.60s; %d round%s; sees: the smallest deviation that shows",
                  f->ranks, plural(f->ranks), f->hosts, plural(f->hosts),
@@ -54,13 +54,10 @@ static void put_row(FILE *to, const check_row *row)
 
 static void put_foot(FILE *to, const check_findings *f, const check_verdict *v)
 {
-    if (v->suspects > 0) fputc('\n', to);
-    for (int i = 0; i < v->suspects && i < SHOWN; i++) {
-        const check_suspect *s = &v->suspect[i];
-        terminal_say(to, 3, "%d. %.120s: %s, confidence %.2f: %.260s", i + 1, s->name.text,
+    const check_suspect *s = &v->suspect;
+    if (s->name.text[0])
+        terminal_say(to, 3, "\n%.120s: %s, confidence %.2f: %.260s", s->name.text,
                      percent(s->factor, false).text, s->confidence, s->evidence.text);
-    }
-    if (v->suspects > SHOWN) fprintf(to, "and %d more, which the record has\n", v->suspects - SHOWN);
     if (f->not_tried.text[0]) terminal_say(to, 3, "\nnot tried: %.380s", f->not_tried.text);
 }
 

@@ -7,7 +7,6 @@
 #include <sys/time.h>
 
 #include "base/cmd.h"
-#include "check/check_record.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"

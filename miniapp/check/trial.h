@@ -14,7 +14,7 @@
 
 #include "bench/bench_measure.h"
 #include "check/check.h"
-#include "check/findings.h"
+#include "check/verdict.h"
 
 /* How much of each: the same in all rounds, since rates of one like are compared. */
 typedef struct check_sizes {
@@ -76,6 +76,19 @@ int trials_partner(int n, int round, int one);
 /* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program; a checkpoint. */
 extern const trials trials_job, trials_files;
 
+/* Patterns over free memory: all of it is filled, then all of it is compared, so that a bit that does not
+ * hold, or an address that reaches another place, is seen wherever it is. */
+typedef struct check_patterns {
+    int64_t bytes;            /* that could be had; 0: none, and nothing else holds */
+    sentence wrong;           /* pattern, chunk, offset, what was written and read; "" where all was right */
+    timer_percentiles time_s; /* of a pass: all bytes written, and read; NaN where some was wrong */
+    double rate;              /* bytes/s, each byte counted twice */
+} check_patterns;
+
+/* bytes: at most, in chunks of an eighth of it or 1 GiB. No memory of two ranks, and none of two rounds, has
+ * the same words. Ends the job where a call of the device fails; waits for it. */
+void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round, check_patterns *out);
+
 /* All items of a part, of which *items is the number, set in the first round. False on all ranks: an end was
  * asked for. Collective. */
 bool trial_part(check *c, const trials *t, int *items);
@@ -98,3 +111,17 @@ void trial_fault(check *c, check_like like, int a, int b, const char *where);
 void trial_point(check *c, check_figure f, const bench_point *p);
 /* Rank 0's, in the first round: what is not tried, and why. */
 __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
+
+/* ---- check_record.c ---- */
+
+/* The object "check" of a round's record line (docs/contract.md has its keys): verdict, rows and suspect of
+ * all rounds so far, figures and faults of this one. A new reference. */
+json_t *check_record(const check *c, const check_verdict *v);
+
+/* The part of the record that a round under way has so far: OUTPUT.part, which a check that ends well
+ * deletes. Its first line is the record's head with ranks and level; each next one is what a rank reported of
+ * a trial. It is begun anew when the round's record is written. jobs/judge reads it beside OUTPUT. By rank 0;
+ * these do nothing where there is no output, and exit where the file cannot be written. head: not taken. */
+void check_part_begin(const check *c, const json_t *head);
+void check_part_add(const check *c, const trial_report *t);
+void check_part_end(const check *c);

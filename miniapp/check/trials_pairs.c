@@ -25,8 +25,7 @@ static void measure(check *c, const meeting *m, int way)
                receives = paired && (way == BOTH || way != me), down = way == ONEWAY_DOWN;
     const bench_world world = { .top = &m->top, .dir = c->world.dir };
     const bench_link_message message = { partner, 0, 0, sends, receives, c->sizes.message_bytes };
-    bench_link *l =
-        bench_link_create(&world, c->d, c->bench.stream, m->top.comm, BENCH_LINK_SHORTEST, &message, 1);
+    bench_link *l = bench_link_create(&world, c->d, c->bench.stream, m->top.comm, false, &message, 1);
     check_figure f = { .like = way == BOTH && m->like == CHECK_PAIR_ONEWAY ? CHECK_PAIR_BOTH : m->like,
                        .a = down ? m->b : m->a,
                        .b = down ? m->a : m->b };

@@ -5,13 +5,13 @@
  * makes it slower. It is low where it lies below the median of its peers by more than 3 %, and in nine rounds
  * of ten by a third of that. An error is the noise of the rounds or the spread of the peers; those of all
  * rows in which a part is low add up. It is slow by more errors than chance allows in one of a hundred
- * checks; or where its best is less than half of theirs, and chance keeps it there in all rounds of all rows
- * in less than one of a thousand. Hosts are compared first, each by its best rank, then ranks, each by its
- * best pair, then pairs: a part that is slow in all that it takes part in is found before what it makes slow.
- * The part named is left out, and the comparison begins anew.
+ * checks; a host or a rank also where its best is less than half of theirs in most rows, three or more, and a
+ * pair in two of its three from seven rounds on. Hosts are compared first, each by its best rank,
+ * then ranks, each by its best pair, then pairs: a part that is slow in all that it takes part in is found
+ * before what it makes slow.
  *
- * Disadvantage: of two parts that explain the same figures one is named: jobs/judge tells more of the same
- * record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.7 s for 1024. */
+ * Disadvantage: one part is named, the lowest, also of several that are slow: jobs/judge finds all of them in
+ * the same record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.7 s for 1024. */
 #pragma once
 
 #include <stdio.h>
@@ -60,18 +60,16 @@ typedef struct check_suspect {
     int a, b;          /* a rank of it; of a link both; -1: all */
     double factor;     /* of what its peers deliver: 0.8; NaN: wrong bits */
     double confidence; /* 1; a third where it may as well be another part */
-    int rows;          /* that tell of it; of wrong bits faults */
+    int rows;          /* that tell of it */
     sentence name;     /* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)" */
     sentence evidence; /* one line: in which figures, and how far below their peers */
 } check_suspect;
 
-enum { CHECK_SUSPECTS = 8 }; /* at most */
 typedef struct check_verdict {
     check_word word;
     check_row row[CHECK_LIKES];
     int rows;
-    check_suspect suspect[CHECK_SUSPECTS]; /* wrong bits first, then in the order in which they were found */
-    int suspects;
+    check_suspect suspect; /* its name is "": there is none */
 } check_verdict;
 
 /* r: a name of "" is none; it must be of the same GPU. */

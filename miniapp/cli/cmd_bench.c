@@ -2,7 +2,6 @@
  * recorded. In two parts: rank 0 alone with its device, while the others sleep; then the families that all
  * ranks climb together. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cmd.h"
 #include "base/machine.h"
@@ -37,11 +36,6 @@ static bool leave_record(benching *g, const bench_item *item, const bench_point 
 static bool climb(benching *g, const bench_item *item, MPI_Comm comm)
 {
     const bool speaks = g->top->rank == 0;
-    const char *missing = item->rung->missing ? item->rung->missing(g->bench.d) : NULL;
-    if (missing) {
-        bench_report_skipped(&g->table, item, 0, missing);
-        return true;
-    }
     const int points = bench_request_points(g->ask, item);
     bench_point *point = CHECK_CALLOC(points, sizeof *point);
     bool ok = true, right = true;
@@ -56,7 +50,7 @@ static bool climb(benching *g, const bench_item *item, MPI_Comm comm)
             continue;
         }
         if (ok) bench_roof(&g->bench, item, p);
-        if (ok && speaks) bench_report_row(&g->table, &g->bench, item, p);
+        if (ok && speaks) bench_report_row(&g->table, item, p);
         right = right && p->verified;
         had++;
     }
@@ -109,39 +103,20 @@ static int climb_alone(benching *g, const char *command)
 static int climb_all(benching *g, topology *top, const char *command)
 {
     const bench_request *ask = g->ask;
-    sentence notes;
     int status = 0;
     /* minutes of measuring must not end in a path that cannot be written */
     const bool can = top->rank > 0 || !ask->output[0] || record_may_write("output", ask->output, &g->why);
     if (!agree_or_say(can, &g->why, top->comm)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", g->why.text);
-    device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST,
-                                topology_threads(top, ask->threads), &g->why, &notes);
-    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", g->why.text);
-    if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
     bench_world world = bench_world_create(top, ask->dir);
-    bench_create(&g->bench, ask, d, &world);
+    bench_create(&g->bench, ask, ask->d, &world);
     if (top->rank == 0) bench_report_head(&g->bench);
     if (has_items(ask, false)) status = climb_alone(g, command);
     if (status == 0 && has_items(ask, true)) status = climb_part(g, true, command);
     if (status == 0 && top->rank == 0) bench_report_foot(&g->table, &g->bench);
     bench_destroy(&g->bench);
     bench_world_destroy(&world);
-    device_destroy(&d);
     if (status != 0 || !agree_any(g->wrong > 0, top->comm)) return status;
     return cmd_say(CHECK_EXIT_FAILED, "%d rung%s gave wrong results", g->wrong, g->wrong == 1 ? "" : "s");
-}
-
-static int perform(const bench_request *ask, topology *top, const char *command)
-{
-    if (ask->note.text[0]) (void)cmd_say(0, "%s", ask->note.text);
-    if (ask->list && top->rank == 0) bench_report_list(ask, top->ranks);
-    if (ask->list) return 0;
-    benching *g = CHECK_CALLOC(1, sizeof *g);
-    g->ask = ask;
-    g->top = top;
-    const int status = climb_all(g, top, command);
-    free(g);
-    return status;
 }
 
 int cmd_bench(int argc, char **argv)
@@ -154,8 +129,10 @@ int cmd_bench(int argc, char **argv)
     topology_create(&top);
     char *command = cmd_text(argc, argv);
     int status = agree_worst(bench_request_make(&ask, &top, argc, argv, &why), &why, top.comm);
-    if (status == 0) status = perform(&ask, &top, command);
-    else (void)cmd_say(0, "%s", why.text);
+    benching g = { .ask = &ask, .top = &top };
+    if (status != 0) (void)cmd_say(0, "%s", why.text);
+    else if (!ask.list) status = climb_all(&g, &top, command);
+    else if (top.rank == 0) bench_report_list(&ask, top.ranks);
     bench_request_free(&ask);
     free(command);
     topology_destroy(&top);

@@ -15,6 +15,7 @@ static int check_it(topology *top, int argc, char **argv, double begin_s)
     sentence why = { "" }, notes = { "" };
     if (!agree_or_say(check_request_make(&ask, argc, argv, &why), &why, top->comm))
         return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
+    top->device_key = "device";
     device *d = topology_device(top, ask.kind, topology_threads(top, 0), &why, &notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);

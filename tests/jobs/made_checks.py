@@ -38,7 +38,6 @@ class Machine:
     load: float = 0.004  # a rate is its best one times exp(-load |g|), g normal
     noise: float = 0.001  # what repeats tell of it
     seed: int = 7
-    sharing: int = 1  # ranks that drive a GPU together
     slow: object = None  # of (like, a, b, round): is it slow?
     by: float = 1
 
@@ -78,9 +77,8 @@ def figures_of(m):
 
 def suspects_of(m):
     each = m.ranks // m.hosts
-    gpu = [r // m.sharing * m.sharing for r in range(m.ranks)]
     host = [r // each * each for r in range(m.ranks)]
-    return blame.suspects_of(blame.rows_of(figures_of(m)), gpu, host)[0]
+    return blame.suspects_of(blame.rows_of(figures_of(m)), host)[0]
 
 
 # ---- what is slow ----
@@ -163,8 +161,6 @@ def of_machine(ranks, hosts):
 def machines():
     """(was it right, what was said) of each."""
     yield from (result for shape in MACHINES for result in of_machine(*shape))
-    yield from (nobody(Machine(n, sharing=n, by=0.8), gpu(0)) for n in range(2, 9))
-    yield blamed(Machine(8, sharing=2, by=0.8), gpu(4, 5), "gpu", 4, -1)
 
 
 # ---- trials in noise ----

@@ -5,7 +5,7 @@ probabilities are known, and which is corrected for the number of settings.
 import random
 
 import pytest
-from conftest import changed, refused, run, script, without, write
+from conftest import changed, refused, run, without, write
 
 pytest.importorskip("pandas")
 pytest.importorskip("scipy")
@@ -124,31 +124,6 @@ def test_rungs_are_compared_too_and_odd_fields_end_nothing():
     assert 'bytes":8}' in row and "+20.00 %" in row
 
 
-def test_two_single_runs_side_by_side_count_the_rungs_and_points_that_differ():
-    both = {"schema": 1, "device": "host", "family": "f", "unit": "B/s", "dtype": "f32",
-            "parameters": {"n": 7}}
-    a = [changed(both, rung=rung, rate=rate) for rung, rate in (("same", 1e9), ("far", 2e9), ("only", 1))]
-    sweep = [{"rate": k * 1e12, "parameters": {"n": 7, "k": k}} for k in (1, 3)]
-    a += [changed(both, rung="swept", swept="k", parameters__k=2, rate=3e12, sweep=sweep)]
-    b = [changed(record, rate=record["rate"] * by) for record, by in zip(a, (1.02, 1.04, 1, 1))]
-    b[3]["sweep"][0]["rate"] *= 0.9
-    write("a", a)
-    write("b", b[:2] + b[3:])
-    done = run("compare", "a", "b", "--points")
-    assert done.status == 1
-    lines = [" ".join(line.split()) for line in done.out.splitlines()]
-    assert "f/far f32 2 GB/s 2.08 GB/s +4.00*" in lines
-    assert "f/swept f32 3 TB/s 3 TB/s +0.00 -10.00*" in lines
-    assert lines[-2:] == ["1 of 3 rungs differ by more than 3 %", "2 of 4 points of them and their sweeps"]
-    assert "0 of 3 rungs differ by more than 5 %" in run("compare", "a", "b", "--points", "--least", "5").out
-    write("c", [changed(record, rung="other") for record in b])
-    refused("compare", "a c --points")
-
-
-def test_without_pandas_there_is_a_sentence_and_points_need_no_package():
+def test_without_pandas_there_is_a_sentence():
     runs("a", {1: [1] * 5})
     without("pandas", "compare", "a", "a")
-    write("r", [{"family": "f", "rung": "r", "rate": 1, "verified": True}])
-    for module in ("pandas", "scipy", "numpy"):
-        open(module + ".py", "w").write("raise ImportError")
-    assert "0 of 1 rungs" in script("compare", "r", "r", "--points", PYTHONPATH=".").out

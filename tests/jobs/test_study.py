@@ -322,13 +322,6 @@ def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(study, one
     refused("records", "run empty.jsonl", "run nowhere.jsonl", "run .", "some mixed.jsonl", "run")
 
 
-def test_a_variant_that_in_kernel_steps_do_not_have_never_ran(one_record):
-    straight = changed(one_record, fuse=1, tune={"variant": "straight line"})
-    write("tuned.jsonl", [changed(straight, step_form="in_kernel"), straight])
-    pathlib.Path("out.jsonl").write_text(printed("records", "run", "tuned.jsonl"))
-    assert [r["tune"] and r["tune"]["variant"] for r in read("out.jsonl")] == [None, "straight line"]
-
-
 def test_the_slurm_scripts_are_sound_shell_and_say_how_they_are_used():
     for name in ("weft", "study", "check"):
         assert process("bash", "-n", JOBS / f"{name}.sbatch").status == 0

@@ -1,4 +1,4 @@
-"""Commands are what their modules are; frames are joined as they are; Spack's recipe, ReFrame's tests and the
+"""Commands are what their modules are; frames are joined as they are; Spack's recipe and the
 container's recipe are sound, by the tools themselves where they are here.
 """
 
@@ -12,17 +12,10 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, HEAT, JOBS, RESULTS, TOP, WEFT
-from conftest import deck, printed, process, read, refused, run, script, weft, without
+from conftest import BUILD, HEAT, JOBS, TOP, deck, printed, process, refused, run, script, weft, without
 
-SPACK, REFRAME = JOBS / "spack/packages/weft/package.py", JOBS / "reframe/weft.py"
+SPACK = JOBS / "spack/packages/weft/package.py"
 COMMANDS = sorted(path.name for path in JOBS.iterdir() if path.is_file() and not path.suffix)
-
-
-def program(name, lines):
-    os.makedirs("bin", exist_ok=True)
-    pathlib.Path("bin", name).write_text(lines)
-    os.chmod(f"bin/{name}", 0o755)
 
 
 def test_each_command_is_a_module_that_says_what_it_does():
@@ -93,92 +86,9 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
     refused("panels", *(words + " --output r.png" for words in wrong), "p.png --output r.gif", "p.png")
 
 
-# ---- ReFrame ----
-
-
-def families(name):
-    values = {n.targets[0].id: n.value for n in ast.parse(REFRAME.read_text()).body
-              if isinstance(n, ast.Assign)}
-    value = values[name]
-    return ast.literal_eval(value.right if isinstance(value, ast.BinOp) else value)
-
-
-def test_the_python_of_jobs_can_be_read_and_reframe_knows_every_family_of_weft_bench():
-    for file in [SPACK, *JOBS.glob("reframe/*.py"), *JOBS.glob("weftlab/*.py")]:
+def test_the_python_of_jobs_can_be_read():
+    for file in [SPACK, *JOBS.glob("weftlab/*.py")]:
         ast.parse(file.read_text(), str(file))
-    on_host, on_gpus = families("host_families"), families("cuda_families")
-    assert re.findall("^([a-z]+): ", weft("bench", "--list", "device=host"), re.M) == on_host
-    told = re.search("^Families ([a-z, ]*) use all ranks", weft("bench", "--help"), re.M)[1]
-    assert re.split(", | and ", told) == families("several_ranks")
-    records = [record for file in RESULTS.glob("*/*.jsonl") for record in read(file)]
-    of_gpus = {r["family"] for r in records if r.get("family") and r.get("device") == "cuda"}
-    assert of_gpus <= {*on_host, *on_gpus}
-
-
-@pytest.fixture
-def reframe():
-    """ReFrame, in an environment of CI's own or on PATH."""
-    beside = os.path.join(os.path.dirname(os.environ.get("WEFT_PYTHON", "none")), "reframe")
-    found = shutil.which("reframe") or shutil.which(beside)
-    if not found:
-        pytest.skip("no reframe here (pip install reframe-hpc)")
-
-    def ran(settings, *words, status=0, **variables):
-        prefix = (found, "--prefix", os.path.abspath("r"), "-C", settings, "-c", REFRAME, "--nocolor")
-        done = process(*prefix, *words, **variables)
-        assert done.status == status, done.out + done.err
-        return done.out
-
-    return ran
-
-
-def test_reframe_builds_runs_a_deck_to_its_fingerprint_and_fails_where_bits_or_rates_are_others(reframe):
-    settings, here = JOBS / "reframe/local.py", os.getcwd()
-    program("make", f"""#!/bin/sh
-echo "$@" >>{here}/made
-for word; do case $word in
-    BUILD=*) mkdir -p "${{word#*=}}" && ln -s {WEFT} "${{word#*=}}/weft" ;;
-esac; done
-""")  # fmt: skip
-    small = "weft_bench.keys=samples=1,nx=256,ny=256"
-    path = here + "/bin" + os.pathsep + os.environ["PATH"]
-    out = reframe(settings, "-n", "weft_deck.*heat1d|weft_bench.*stencil", "-S", small, "-r", PATH=path)
-    assert re.search(r"PASSED.* Ran 5/5 test case\(s\)", out), out
-    made = re.sub("^-j [0-9]*", "-j", re.sub("_build_[0-9a-f]*.build", "_build_", open("made").read()))
-    assert made == f"-j -C {TOP} BUILD={here}/r/stage/local/default/builtin/weft_build_ CUDA=0\n"
-    assert len(re.findall("^P: rate: [0-9.e-]* GCells/s", out, re.M)) == 3
-    assert len(re.findall("^P: [A-Za-z]*_f32: [0-9.e-]* of the ceiling", out, re.M)) == 3
-    records = [r for f in pathlib.Path("r/output").rglob("weft_deck_*/record.jsonl") for r in read(f)]
-    for record in records:
-        record["fraction_of_ceiling"], record["step_s"]["mean"] = 5, record["step_s"]["p50"]
-    pathlib.Path("records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    extras = f"'extras': {{'weft_records': '{here}/records.jsonl'}}, 'environs'"
-    pathlib.Path("faster.py").write_text(settings.read_text().replace("'environs'", extras))
-    again = ("-n", "weft_deck.*heat1d.*ranks=2", "-S", f"weft_build.weft={WEFT}", "-r")
-    out = reframe("faster.py", *again, status=1)
-    assert re.search(r"fraction=.*of the ceiling, expected 5\.0 \(l=4\.5", out, re.S), out
-    assert "Failing phase: sanity" in reframe(settings, *again, "-S", "weft_deck.keys=problem.alpha=0.1",
-                                              status=1)
-
-
-def test_reframe_asks_for_a_gpu_per_rank_where_a_partition_has_them_and_for_none_elsewhere(reframe):
-    pathlib.Path("site.py").write_text("""\
-slurm = {'scheduler': 'slurm', 'launcher': 'srun', 'environs': ['builtin']}
-gpus = {'devices': [{'type': 'gpu', 'num_devices': 2}],
-        'resources': [{'name': '_rfm_gpu', 'options': ['--gres=gpu:{num_gpus_per_node}']}]}
-partitions = [dict(slurm, name='cpu'), dict(slurm, name='gpu', features=['gpu'], **gpus),
-              dict(slurm, name='undeclared', **gpus)]
-site_configuration = {'systems': [{'name': 'site', 'hostnames': ['.*'], 'partitions': partitions}]}
-""")  # fmt: skip
-    out = reframe("site.py", "--dry-run", "-n", "weft_deck.*heat1d.*ranks=4")
-    job = lambda pattern: next(pathlib.Path("r/stage/site").glob(pattern)).read_text()
-    on_host, on_gpus = (job(f"{name}/builtin/weft_deck_*/rfm_job.sh") for name in ("cpu", "gpu"))
-    assert "weft run run.device=host heat1d.ini" in on_host and "gpu:" not in on_host
-    asked = re.findall("^#SBATCH (--[ng][rt][a-z-]*=.*)", on_gpus, re.M)
-    assert asked == ["--ntasks=4", "--ntasks-per-node=2", "--gres=gpu:2"]
-    assert "weft run run.device=cuda heat1d.ini" in on_gpus
-    assert re.search("make .* CUDA=1", job("gpu/builtin/weft_build_*/rfm_build.sh"))
-    assert "site:undeclared has GPUs, but not the feature 'gpu'" in out
 
 
 # ---- Spack and Apptainer ----

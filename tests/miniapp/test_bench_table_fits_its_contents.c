@@ -1,5 +1,5 @@
 /* The tables of weft bench mark rows that were measured on a machine that was not quiet and values that are
- * not those above the table; their CSV is quoted as RFC 4180 has it. */
+ * not those above the table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,8 +22,6 @@ static const ladder_family family = {
     DEVICE_HOST, "fakes", "", { "f32", "f64" }, parameter, 2, rung, 2, NULL
 };
 static bench_item item[] = { { &family, &rung[0], false }, { &family, &rung[1], false } };
-static bench_request ask = { .item = item, .items = 2 };
-static bench b = { .ask = &ask };
 
 static void add(bench_table *t, int which, int64_t bytes, int64_t rows, double spread)
 {
@@ -34,7 +32,7 @@ static void add(bench_table *t, int which, int64_t bytes, int64_t rows, double s
                             .ceiling = 24.6e9,
                             .ceiling_name = "copy",
                             .time_s = { 1e-3, 2e-3, 3e-3, 4e-3, 5e-3, 6e-3, 10 } };
-    bench_report_row(t, &b, &item[which], &p);
+    bench_report_row(t, &item[which], &p);
 }
 
 /* What rows of these points make of stdout. */
@@ -75,23 +73,8 @@ static void test_table(void **state)
     assert_int_equal(t.noisy, 2);
 }
 
-static void test_csv(void **state)
-{
-    (void)state;
-    char text[4096];
-    bench_table t = { 0 };
-    b.d = device_host_create(1);
-    ask.csv = true;
-    captured(text, sizeof text, &t);
-    device_destroy(&b.d);
-    assert_non_null(strstr(
-        text, "fakes,short,host,1,f32,bytes=4096 rows=7,0,10,0,0.001,0.002,0.003,0.005,0.05,1.23e+10,B/s,"
-              "2.46e+10,copy,0.5,true,plain\nfakes,short,host,1,f32,bytes=16 rows=7"));
-    assert_non_null(strstr(text, ",copy,0.5,true,\"what is \"\"quoted\"\", or has a comma\"\n"));
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_table), cmocka_unit_test(test_csv) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_table) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static void a_slow_gpu(void **state)
     made_findings(&f, m);
     char *page = page_of(&f, &r, &v);
     assert_begins(page, wanted);
-    assert_non_null(strstr(page, "\n1. GPU of rank 3 (node0, GPU-3644657e, 0000:03:00.0): 81 %, confidence "
+    assert_non_null(strstr(page, "\nGPU of rank 3 (node0, GPU-3644657e, 0000:03:00.0): 81 %, confidence "
                                  "1.00: memory copy 81 %;"));
     free(page);
 }

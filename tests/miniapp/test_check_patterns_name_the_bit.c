@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "check/check_patterns.h"
+#include "check/trial.h"
 #include "core/pattern.h"
 
 enum { BYTES = 8 << 20, CHUNK_WORDS = BYTES / 64 };
