@@ -194,14 +194,22 @@ static void a_missing_filter_is_named(void **unused)
 {
     const H5Z_class2_t own = { H5Z_CLASS_T_VERS, 333, 1, 1, "squeeze", NULL, NULL, as_it_is };
     const hsize_t plane[2] = { NY, NX }, chunk[2] = { 4, 7 };
-    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
     const double cells[CELLS] = { 0 };
-    assert_true(H5Zregister(&own) >= 0);
-    H5Pset_chunk(layout, 2, chunk);
-    H5Pset_filter(layout, own.id, H5Z_FLAG_MANDATORY, 0, NULL);
-    assert_true(write_alone("u", H5T_IEEE_F32LE, 2, plane, layout, cells));
-    H5Pclose(layout);
-    H5Zunregister(own.id);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        const hid_t layout = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, plane, NULL),
+                    file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        must(H5Zregister(&own) >= 0 && H5Pset_chunk(layout, 2, chunk) >= 0 &&
+                 H5Pset_filter(layout, own.id, H5Z_FLAG_MANDATORY, 0, NULL) >= 0,
+             path);
+        const hid_t set = H5Dcreate2(file, "u", H5T_IEEE_F32LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+        must(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) >= 0, path);
+        H5Dclose(set);
+        H5Fclose(file);
+        H5Sclose(space);
+        H5Pclose(layout);
+        H5Zunregister(own.id);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
     expect_sentence(path, "/u", NX, NY, "needs filter 333 (squeeze)", "HDF5_PLUGIN_PATH");
 }
 
