@@ -179,10 +179,10 @@ int bench_request_make(bench_request *q, topology *top, int argc, char **argv, s
         if (!q->d) return CHECK_EXIT_ENVIRONMENT;
         q->kind = q->d->kind;
     }
+    if (!choose_items(q, top->ranks, argc, argv, why) || !set_keys(q, false, argc, argv, why))
+        return CHECK_EXIT_USAGE;
     if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
-    return choose_items(q, top->ranks, argc, argv, why) && set_keys(q, false, argc, argv, why)
-               ? 0
-               : CHECK_EXIT_USAGE;
+    return 0;
 }
 
 void bench_request_free(bench_request *q)

@@ -196,6 +196,18 @@ static int64_t steps_to(const sim *s, int64_t end)
     return left < due ? left : due;
 }
 
+/* A step that is measured: when its last event is done, all are. */
+static void step_with_probe(sim *s)
+{
+    step_probe probe;
+    double seconds[STEP_PHASES];
+    step_probe_create(&probe, s->dev, s->plan.streams);
+    (void)sim_advance(s, (sim_request){ 1, 0, true, &probe });
+    DEVICE_CALL(s->dev, event_sync, probe.event[STEP_LEAVE]);
+    step_probe_read(&probe, s->dev, seconds);
+    step_probe_destroy(&probe, s->dev);
+}
+
 /* Steps are enqueued, and within a round the test waits for nothing. A quarter of them comes before the level
  * that is put aside: two launches at least come behind it, of which the second overwrites that level. */
 static void round_of(sim *s, snapshot *aside, int64_t steps, sentence *found)
@@ -235,6 +247,7 @@ static void run_as(const way *w, int run)
     for (int n = 0; s.level < STEPS; n++) {
         const int64_t left = STEPS - s.level, steps = 4 + (w->seed + 7u * (unsigned)n) % 21;
         round_of(&s, aside, left < steps ? left : steps, &found);
+        if (n % 2 == 0 && s.level < STEPS && config_kind_of(&w->c)->transposes == 0) step_with_probe(&s);
         settle(&s, w, run, &found);
     }
     if (s.dev->kind == DEVICE_HOST) assert_true(deferred.streams > 1); /* one alone has one order */

@@ -249,6 +249,15 @@ static int deferred_event_done(device *d, device_event *e, bool *done)
     return deferred_unlock(0);
 }
 
+/* As cudaEventElapsedTime it waits for nothing: an event that is not done is a failure. */
+static int deferred_event_seconds(device *d, device_event *from, device_event *to, double *seconds)
+{
+    deferred_lock();
+    const deferred_event *a = deferred_event_of(from), *b = deferred_event_of(to);
+    *seconds = 0;
+    return deferred_unlock(a->done == a->recorded && b->done == b->recorded ? 0 : EBUSY);
+}
+
 /* As cudaFree it waits for the device; but a piece of work frees what it has allocated itself. */
 static int deferred_free(device *d, device_memory where, void *p)
 {
@@ -375,7 +384,8 @@ DEFERRED(fingerprint,
 #define DEFERRED_FUNCTIONS(X)                                                                               \
     X(synchronize)                                                                                          \
     X(stream_sync)                                                                                          \
-    X(stream_destroy) X(event_destroy) X(event_record) X(event_wait) X(event_sync) X(event_done) X(destroy) \
+    X(stream_destroy) X(event_destroy) X(event_record) X(event_wait) X(event_sync) X(event_done)            \
+    X(event_seconds) X(destroy)                                                                             \
         X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack)        \
             X(unpack) X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint)
 #define DEFERRED_PUT(member) d->member = deferred_##member;
