@@ -30,13 +30,15 @@ bool ranks_apart(sentence *why)
     size_t i = 0;
     while (i + 1 < sizeof counts / sizeof *counts && !getenv(counts[i])) i++;
     const char *const text = getenv(counts[i]);
-    const long started = text ? strtol(text, NULL, 10) : 1;
+    /* a shell of `srun --pty` has the tasks of its step in its environment, and starts what is meant alone */
+    const bool shell = getenv("SLURM_PTY_PORT") && strncmp(counts[i], "SLURM", 5) == 0;
+    const long started = text && !shell ? strtol(text, NULL, 10) : 1;
     if (WEFT_SIM || started <= 1 || ranks_count(ranks_world()) > 1) return false;
     sentence_set(why,
                  "%s = %ld, but MPI sees one rank: each of %ld processes would run the whole alone; start "
                  "them by the launcher of the MPI that weft was built with (weft --version), under Slurm by "
-                 "srun --mpi=pmix",
-                 counts[i], started, started);
+                 "srun --mpi=pmix; where one process is meant, unset %s",
+                 counts[i], started, started, counts[i]);
     return true;
 }
 

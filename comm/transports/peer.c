@@ -1,8 +1,9 @@
 /* Handles are exchanged through comm, opened, and remembered for the end.
  *
  * Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs
- * without a way to each other or not visible here) only trying tells, so a peer is its block: either all
- * ranks have mapped what they need, or none keeps any. Invariant: mapped[] holds each address that
+ * without a way to each other or not visible here), and whether what is read there is what was written
+ * (IOMMUs, virtual machines), only trying tells, so a peer is its block: either all ranks have mapped and read what
+ * they need, or none keeps any. Invariant: mapped[] holds each address that
  * handle_open returned once per opening, so that every count goes back to 0. */
 #include "transports/peer.h"
 
@@ -31,12 +32,26 @@ static void look_for_other_hosts(const peer *p, const int *ranks, int count, sen
     hosts_destroy(&h);
 }
 
-/* The own block, all 0; why says that there is no memory for it. */
-static void make_own(peer *p, size_t bytes, sentence *why)
+/* What each block begins with until its neighbours have read it. */
+enum { PROBE_BYTES = 256 };
+static int probe_byte(int rank) { return 1 + rank % 251; }
+
+static void fill_own(peer *p, int byte, size_t bytes)
 {
     device *d = p->d;
     device_stream *s;
+    DEVICE_CALL(d, stream_create, false, &s);
+    DEVICE_CALL(d, fill_bytes, p->own, byte, bytes, s);
+    DEVICE_CALL(d, stream_sync, s);
+    DEVICE_CALL(d, stream_destroy, &s);
+}
+
+/* The own block, all 0 but for the probe; why says that there is no memory for it. */
+static void make_own(peer *p, size_t bytes, sentence *why)
+{
+    device *d = p->d;
     if (bytes == 0) return;
+    if (bytes < PROBE_BYTES) bytes = PROBE_BYTES;
     const int code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &p->own);
     if (code != 0) {
         p->own = NULL;
@@ -44,10 +59,8 @@ static void make_own(peer *p, size_t bytes, sentence *why)
                      d->error_text(code));
         return;
     }
-    DEVICE_CALL(d, stream_create, false, &s);
-    DEVICE_CALL(d, fill_bytes, p->own, 0, bytes, s);
-    DEVICE_CALL(d, stream_sync, s);
-    DEVICE_CALL(d, stream_destroy, &s);
+    fill_own(p, 0, bytes);
+    fill_own(p, probe_byte(ranks_mine(p->comm)), PROBE_BYTES);
 }
 
 /* The offer of a rank: the handle, and whether there is one. Plain bytes, so that it travels as it is. */
@@ -81,6 +94,32 @@ static void open_all(peer *p, const int *ranks, int count, void **theirs, senten
     free(offers);
 }
 
+/* Reads what every neighbour's block begins with, and clears the own probe once all ranks have. */
+static bool read_probes(peer *p, const int *ranks, int count, void *const *theirs, sentence *why)
+{
+    device *d = p->d;
+    device_stream *s;
+    unsigned char *seen;
+    DEVICE_CALL(d, stream_create, false, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, PROBE_BYTES, (void **)&seen);
+    for (int i = 0; i < count && !why->text[0]; i++) {
+        if (!theirs[i] || theirs[i] == p->own) continue;
+        bool right = true;
+        int code = d->copy(d, seen, theirs[i], PROBE_BYTES, s);
+        if (code == 0) code = d->stream_sync(d, s);
+        for (int b = 0; b < PROBE_BYTES; b++) right = right && seen[b] == probe_byte(ranks[i]);
+        if (code != 0 || !right)
+            sentence_set(why, "rank %d reads the device memory of rank %d wrongly%s%s", ranks_mine(p->comm),
+                         ranks[i], code ? ": " : "", code ? d->error_text(code) : "");
+    }
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, seen);
+    DEVICE_CALL(d, stream_destroy, &s);
+    const bool right = agree_or_say(!why->text[0], why, p->comm);
+    if (p->own) fill_own(p, 0, PROBE_BYTES);
+    MPI_CHECK(ranks_barrier(p->comm)); /* no rank stores into a block that is cleared later */
+    return right;
+}
+
 peer *peer_create(device *d, const int *ranks, int count, size_t bytes, void **theirs, MPI_Comm comm,
                   sentence *why)
 {
@@ -95,7 +134,7 @@ peer *peer_create(device *d, const int *ranks, int count, size_t bytes, void **t
     if (reaches) {
         make_own(p, bytes, why);
         open_all(p, ranks, count, theirs, why);
-        reaches = agree_or_say(!why->text[0], why, p->comm);
+        reaches = agree_or_say(!why->text[0], why, p->comm) && read_probes(p, ranks, count, theirs, why);
     }
     if (!reaches) peer_destroy(&p);
     return p;

@@ -237,8 +237,7 @@ void state_attempt_remove(const char *dir, const char *name)
     if (is_attempt(name) && !is_needed(dir, name)) remove_folder(dir, name);
 }
 
-/* Is the attempt one of the state `file`, or, NULL, of a step? */
-static bool is_of(const char *name, const char *file)
+bool state_attempt_is_of(const char *name, const char *file)
 {
     const int stem = (int)strlen(name) - DIGITS - 1;
     const char *const slash = file ? strrchr(file, '/') : NULL, *const base = slash ? slash + 1 : file;
@@ -253,7 +252,7 @@ void state_attempts_tidy(const char *dir, const char *file)
     char mark[STATE_PATH_BYTES];
     DIR *const d = opendir(dir);
     for (const struct dirent *e; d && (e = readdir(d));) {
-        if (!is_attempt(e->d_name) || !is_of(e->d_name, file)) continue;
+        if (!is_attempt(e->d_name) || !state_attempt_is_of(e->d_name, file)) continue;
         (void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR); /* empty: killed before the mark */
         mark_path(mark, dir, e->d_name);
         if (access(mark, F_OK) == 0) state_attempt_remove(dir, e->d_name);

@@ -47,6 +47,8 @@ bool lock_is_held(const lock *l);
 
 /* NAME.6f2c9a01 of the state PATH = DIR/NAME.h5. */
 void state_attempt_name(char out[STATE_NAME_BYTES], const char *path, uint32_t token);
+/* Is the attempt one of the state `file`, or, NULL, of a step? */
+bool state_attempt_is_of(const char *name, const char *file);
 /* Makes the mark in the attempt's folder. 0 or errno. */
 int state_attempt_mark(const char *dir, const char *name);
 /* Deletes the attempt's folder in dir, unless the index of its name says that it has its parts there, or

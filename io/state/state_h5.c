@@ -30,7 +30,7 @@ static herr_t take_innermost(unsigned n, const H5E_error2_t *e, void *text)
     return n == 0 ? 1 : 0; /* 1 ends the walk */
 }
 
-const char *state_h5_reason(void)
+static const char *state_h5_reason(void)
 {
     static sentence text;
     sentence_set(&text, "HDF5 gave no reason");

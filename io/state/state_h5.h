@@ -14,9 +14,6 @@ static inline void state_h5_close(const hid_t *id)
     if (*id >= 0) H5Idec_ref(*id);
 }
 
-/* Why the last HDF5 call failed: its innermost message, a static string. Call before any other HDF5 call. */
-const char *state_h5_reason(void);
-
 /* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another. HDF5
  * prints no error stacks of its own from here on. MISSING, DAMAGED (not HDF5, truncated) or IO with a
  * sentence.

@@ -270,8 +270,9 @@ static int mark_older(const state_writer *w, char older[STATE_NAME_BYTES])
 {
     state_info s;
     sentence unused;
-    const bool whole = state_index_read(w->s.path, &s, &unused) == STATE_OK;
-    snprintf(older, STATE_NAME_BYTES, "%s", whole ? s.folder : "");
+    const bool of_this = state_index_read(w->s.path, &s, &unused) == STATE_OK && s.folder[0] &&
+                         state_attempt_is_of(s.folder, w->s.path); /* else a copy of another */
+    snprintf(older, STATE_NAME_BYTES, "%s", of_this ? s.folder : "");
     state_close(&s);
     return older[0] ? state_attempt_mark(w->dir, older) : 0;
 }

@@ -28,10 +28,11 @@ static const check_sizes sizes[] = {
 
 /* ---- rounds ---- */
 
-/* Files come between the patterns and the rates of memory: what frees most of a GPU's memory is followed by
- * some tenths of a second in which copies reach .86 of their rate: the driver clears what was freed. */
-static const trials *const parts[] = { &trials_patterns, &trials_files,      &trials_own,
-                                       &trials_pairs,    &trials_host_pairs, &trials_job };
+/* A rank's own trials come first: a host or a file system that is slow must not leave them no time. Filling
+ * memory comes late: what frees most of a GPU's memory is followed by some tenths of a second in which copies
+ * reach .86 of their rate, as the driver clears what was freed. */
+static const trials *const parts[] = { &trials_own,      &trials_pairs, &trials_host_pairs,
+                                       &trials_patterns, &trials_files, &trials_job };
 enum { PARTS = sizeof parts / sizeof *parts };
 
 /* repeats_s: of what the next round has too. False: an end was asked for. */

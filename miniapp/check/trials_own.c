@@ -139,7 +139,7 @@ static void try_patterns(check *c, int item)
     else if (p.bytes > 0) trial_figure(c, f, &p.time_s);
 }
 
-const trials trials_patterns = { "fillings of memory", INFINITY, false, one, try_patterns };
+const trials trials_patterns = { "fillings of memory", INFINITY, true, one, try_patterns };
 
 /* ---- rungs of the device ---- */
 
@@ -192,4 +192,4 @@ static void try_own(check *c, int item)
     c->bench.meet = MPI_COMM_NULL;
 }
 
-const trials trials_own = { "trials of ranks by themselves", 0.38, false, count_own, try_own };
+const trials trials_own = { "trials of ranks by themselves", 0.30, false, count_own, try_own };

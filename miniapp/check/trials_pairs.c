@@ -101,7 +101,7 @@ static void try_pairs(check *c, int round)
     meet(c, m, other < 0 ? MPI_UNDEFINED : m.a, other, ONEWAY_UP);
 }
 
-const trials trials_pairs = { "rounds of pairs", 0.42, false, count_pairs, try_pairs };
+const trials trials_pairs = { "rounds of pairs", 0.34, false, count_pairs, try_pairs };
 
 static int count_hosts(const check *c) { return rounds_of(c->top->hosts); }
 
@@ -120,4 +120,4 @@ static void try_hosts(check *c, int round)
     meet(c, m, other < 0 ? MPI_UNDEFINED : low, other < 0 ? -1 : rank_there(top, other, c->number), BOTH);
 }
 
-const trials trials_host_pairs = { "rounds of pairs of hosts", 0.44, false, count_hosts, try_hosts };
+const trials trials_host_pairs = { "rounds of pairs of hosts", 0.36, false, count_hosts, try_hosts };

@@ -71,13 +71,23 @@ static double_double_complex power(double_double_complex g, int64_t n)
     return p;
 }
 
+/* cos(n w) = Re e^(i n w). Rounded weights may let a mode grow: ((C + S)^n + (C - S)^n) / 2 with C = cosh w
+ * and S = sinh w. */
+static double_double wave_factor(double_double_complex g, int64_t n)
+{
+    if (double_double_one_minus_square(g.re).hi >= 0.0) return power(g, n).re;
+    const double_double rising = power(double_double_complex_of(double_double_add(g.re, g.im)), n).re;
+    return double_double_half(
+        double_double_add(rising, power(double_double_complex_of(double_double_sub(g.re, g.im)), n).re));
+}
+
 double_double_complex problem_factor(const problem *p, const config *c, int64_t level)
 {
     double_double_complex f = double_double_complex_of(double_double_of(1.0));
     switch (config_kind_of(c)->modes) {
     case KIND_MODES_POWER:
     case KIND_MODES_ROTATION: f = power(p->growth, level); break;
-    case KIND_MODES_COSINE: f.re = power(p->growth, level).re; break; /* cos(n w) = Re e^(i n w) */
+    case KIND_MODES_COSINE: f.re = wave_factor(p->growth, level); break;
     case KIND_MODES_NONE: break;
     }
     return isfinite(f.re.hi) && isfinite(f.im.hi)

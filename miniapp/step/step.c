@@ -116,7 +116,7 @@ static void shell(step_streams *s, step_pass *p, const step_job *j)
     step_probe_mark(j->probe, d, STEP_FILLED, s->comm);
     if (p->wraps_count > 0) DEVICE_CALL(d, event_wait, s->level, s->comm);
     compute(s, p, j, p->shell, p->shell_count, s->comm);
-    step_probe_mark(j->probe, d, STEP_SHELL_END, s->comm); /* LEAVE comes behind shell_done, and so behind it */
+    step_probe_mark(j->probe, d, STEP_SHELL_END, s->comm); /* LEAVE comes behind shell_done */
     DEVICE_CALL(d, event_record, s->shell_done, s->comm);
 }
 

@@ -39,7 +39,7 @@ static int64_t source_coordinate(int64_t g, int64_t low, int64_t high, int64_t n
     return periodic ? (g + n) % n : -1;
 }
 
-/* The whole allocation as it must be: NaN (all bits set) wherever nobody wrote. */
+/* The whole allocation as it must be: NaN (all bits set) where nothing was written. */
 static void expect(const exchange_case *c, const decomp *dec, const field_shape *f, bool with_ghosts,
                    int level, void *out)
 {

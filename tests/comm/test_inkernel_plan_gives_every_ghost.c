@@ -1,5 +1,5 @@
 /* Claim: the images and inboxes of a whole step's plan, carried out cell by cell, give every rank of any grid
- * the ghosts that the uncut field has: none is left out, none goes astray, and what nobody gives stays as it
+ * the ghosts that the uncut field has: none is left out, none goes astray, and what no image gives stays as it
  * was. So does what a neighbour on another host has. */
 #include <stdio.h>
 

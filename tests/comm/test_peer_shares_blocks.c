@@ -1,6 +1,6 @@
 /* Every block that ranks share is seen whole by their neighbours, zeros at first whatever stood in that
  * memory: small and large ones, and a rank without any; a rank is its own neighbour by its own pointer. Where
- * any rank cannot map, or is on another host, all give the same reason. No descriptor stays open.
+ * any rank cannot map, reads wrongly or is on another host, all give the same reason. No descriptor stays open.
  * ranks: 1 2 3 gpus: rank */
 #include "support/comm_harness.h"
 #include "support/file_memory.h"
@@ -117,6 +117,30 @@ static void refused(device *d, transport_kind t)
     DEVICE_CALL(d, stream_destroy, &s);
 }
 
+static int (*real_copy)(device *d, void *to, const void *from, size_t bytes, device_stream *s);
+
+static int copy_wrongly(device *d, void *to, const void *from, size_t bytes, device_stream *s)
+{
+    const int code = real_copy(d, to, from, bytes, s);
+    if (harness.rank == harness.ranks - 1) ((unsigned char *)to)[bytes - 1] ^= 1;
+    return code;
+}
+
+/* What is read in a neighbour's block is not what was written there. */
+static void read_wrongly(device *d, transport_kind t)
+{
+    char wrongly[128] = "";
+    device_stream *s;
+    (void)t;
+    if (harness.ranks == 1) skip();
+    snprintf(wrongly, sizeof wrongly, "rank %d reads the device memory of rank 0 wrongly", harness.ranks - 1);
+    real_copy = d->copy;
+    d->copy = copy_wrongly;
+    DEVICE_CALL(d, stream_create, false, &s);
+    assert_int_equal(harness_sum(wrong_peer(d, s, 1, wrongly)), 0);
+    DEVICE_CALL(d, stream_destroy, &s);
+}
+
 /* Ranks that take themselves for hosts, as debug builds can. */
 static void other_hosts(device *d, transport_kind t)
 {
@@ -152,6 +176,7 @@ static void with_files(void (*body)(device *d, transport_kind t))
 static void on_the_host(void **state) { (void)state, harness_on_host(host_is_refused); }
 static void blocks_in_files(void **state) { (void)state, with_files(every_block); }
 static void refused_with_files(void **state) { (void)state, with_files(refused); }
+static void read_wrongly_with_files(void **state) { (void)state, with_files(read_wrongly); }
 static void other_hosts_with_files(void **state) { (void)state, with_files(other_hosts); }
 static void blocks_on_cuda(void **state) { (void)state, harness_on_cuda(every_block, TRANSPORT_STAGED); }
 static void refused_on_cuda(void **state) { (void)state, harness_on_cuda(refused, TRANSPORT_STAGED); }
@@ -161,6 +186,7 @@ static int run(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_the_host),        cmocka_unit_test(blocks_in_files),
         cmocka_unit_test(refused_with_files), cmocka_unit_test(other_hosts_with_files),
+        cmocka_unit_test(read_wrongly_with_files),
         cmocka_unit_test(blocks_on_cuda),     cmocka_unit_test(refused_on_cuda),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

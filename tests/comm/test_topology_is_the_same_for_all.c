@@ -1,6 +1,6 @@
 /* Every rank learns its host, local rank, binding and device, the same answers about the whole from all.
  * Device buffers go to MPI only when its own word, the child on every host and the checked exchange of all
- * ranks say yes; any other outcome is one no with one reason on all ranks, and everybody lives on. A stand-in
+ * ranks say yes; if one fails on one rank, all ranks get the same refusal and reason, and none ends. A stand-in
  * takes the GPU's place. ranks: 1 2 3 gpus: rank */
 #include <sched.h>
 

@@ -124,19 +124,44 @@ static double by_the_rule(void)
     return w.true_s[chosen];
 }
 
+/* A rule that the made times must spoil, or they are no test: of three rounds each rank's best, of these the
+ * slowest. */
+static double by_the_best_of_three(void)
+{
+    double seconds[WAYS_MAX] = { 0 };
+    for (int round = 0; round < 3; round++)
+        for (int way = 0; way < w.ways; way++) (void)take(way, round);
+    for (int way = 0; way < w.ways; way++)
+        for (int r = 0; r < w.ranks; r++) {
+            const double *s = w.taken_s[way][r];
+            seconds[way] = fmax(seconds[way], fmin(fmin(s[0], s[1]), s[2]));
+        }
+    int chosen = 0;
+    while (seconds[chosen] > least_of(seconds)) chosen++;
+    return w.true_s[chosen];
+}
+
+/* Choices that cost more than 2 %. */
+static int spoiled(double (*choose)(void), const kind *k)
+{
+    int count = 0;
+    seed = 1;
+    for (int i = 0; i < CHOICES; i++) {
+        make_world(k);
+        count += choose() > 1.02 * least_of(w.true_s);
+    }
+    return count;
+}
+
 static void hiccups(void **state)
 {
     static const kind kinds[] = { { 2e-3, 1, false }, { 0.3e-3, 6, false }, { 0.3e-3, 1, true } };
     (void)state;
     if (ranks > 1) skip();
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        int spoiled = 0;
-        seed = 1;
-        for (int i = 0; i < CHOICES; i++) {
-            make_world(&kinds[k]);
-            spoiled += by_the_rule() > 1.02 * least_of(w.true_s);
-        }
-        if (spoiled > 1) fail_msg("kind %zu: %d of %d cost more than 2 %%", k, spoiled, CHOICES);
+    for (int k = 0; k < 3; k++) {
+        const int ours = spoiled(by_the_rule, &kinds[k]), easy = spoiled(by_the_best_of_three, &kinds[k]);
+        print_message("kind %d: %d of %d spoiled, by the best of three %d\n", k, ours, CHOICES, easy);
+        assert_true(ours <= 1 && (k == 0 || easy > 1));
     }
 }
 

@@ -82,7 +82,7 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
         for (int k = 0; k < 2; k++) {
             const size_t bytes = inkernel_plan_inbox_bytes(&me->shape, r);
             me->inbox[k] = gpu_alloc(bytes);
-            /* NaN: what nobody gives is seen */
+            /* NaN: what no image gives is seen */
             DO(TESTED, fill_bytes, me->inbox[k], 255, bytes, me->stream);
         }
         DO(TESTED, stream_sync, me->stream);

@@ -345,7 +345,7 @@ static void planted(dtype type, int64_t nx, int64_t ny, int64_t step)
 {
     static const double odd[] = { -0.5, 3.0, INFINITY, NAN, -NAN };
     const field_shape f = field_shape_make(type, nx, ny, 1, 1);
-    const value v[DEVICES] = { { .kind = VALUE_RANDOM, .nx_global = nx, .seed = 3 }, v[0] };
+    const value one = { .kind = VALUE_RANDOM, .nx_global = nx, .seed = 3 }, v[DEVICES] = { one, one };
     twin a = twin_random(type, f.bytes), b = twin_random(type, f.bytes);
     ON_BOTH DO(i, value_fill, &f, a.at[i], &v[i], field_own(&f), stream[i]);
     ON_BOTH DO(i, copy, b.at[i], a.at[i], f.bytes, stream[i]);

@@ -128,6 +128,26 @@ static void late_factors(void **state)
     }
 }
 
+/* Weights that f32 rounds up let a mode of the wave grow: its factors are those of next = 2 c cur - prev. */
+static void a_wave_that_grows(void **state)
+{
+    (void)state;
+    config c;
+    problem p;
+    harness_config(&c, "[problem]\nkind = wave\ndtype = f32\norder = 4\nalpha = .27\nmode_x = 0\n[grid]\n"
+                       "nx = 4096\n[time]\nsteps = 1\n");
+    problem_make(&p, &c);
+    double prev = problem_factor(&p, &c, 0).re.hi, cur = problem_factor(&p, &c, 1).re.hi;
+    assert_true(prev == 1.0 && cur > 1.0);
+    for (int64_t n = 2; n <= 20000; n++) {
+        const double next = 2 * p.growth.re.hi * cur - prev;
+        prev = cur, cur = next;
+        if (n % 1000 == 0 && !(fabs(problem_factor(&p, &c, n).re.hi - cur) <= 1e-6 * cur))
+            fail_msg("level %d: %.9g, expected %.9g", (int)n, problem_factor(&p, &c, n).re.hi, cur);
+    }
+    assert_true(cur > 2);
+}
+
 /* The transpose's 1024 values after n steps are those of n steps one by one, before and beyond exactness. */
 static double a[VALUE_COUNT_TABLE], b[VALUE_COUNT_TABLE];
 
@@ -169,7 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_hand),           cmocka_unit_test(largest_growth),
         cmocka_unit_test(late_factors),      cmocka_unit_test(transposes_in_f32),
-        cmocka_unit_test(transposes_in_f64),
+        cmocka_unit_test(transposes_in_f64), cmocka_unit_test(a_wave_that_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,17 +82,19 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
     mkdir small
     deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100 checkpoint.dir=small checkpoint.keep=1
-    local policy
+    local policy dry_status
     for policy in stop continue; do # a checkpoint has 256 kB, and two are there while the second is written
         mount -t tmpfs -o size=500k none small 2>/dev/null || skip "no file system can be mounted here"
         run weft_run 2 d.ini checkpoint.on_error=$policy
         rm -rf kept && cp -a small kept
-        weft_alone d.ini --dry-run >dry 2>&1 || true
+        dry_status=0
+        weft_alone d.ini --dry-run >dry 2>&1 || dry_status=$?
         "$weft" bench io/write_slabs device=host dir=small bytes=4M samples=none output=none >bench 2>&1
         umount small
         refused $([ $policy = stop ] && echo 3 || echo 0) small/step_0000000
         expect "what is left" "step_0000000100.h5" "$(ls -A kept)"
         "$weft" verify kept
+        expect "status of the dry run" 3 $dry_status
     done
     grep '^weft: checkpoint.dir = small: a file needs .*, but only' dry || { cat dry; return 1; }
     grep 'io/write_slabs skipped: dir = small: needs 10.5 MB, but only' bench || { cat bench; return 1; }

@@ -74,7 +74,8 @@ same_bits() { # deck layout...
     any_left
     kill -KILL $test
     wait_for none_left
-    expect "processes" "" "$(pgrep -f "output.record=endless[.]$$")"
+    ranks_ended() { ! pgrep -f "output.record=endless[.]$$"; }
+    wait_for ranks_ended
     expect "mounts" "" "$(grep -F "$PWD" /proc/mounts)"
 }
 

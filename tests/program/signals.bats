@@ -248,7 +248,8 @@ in_time() { # limit_ms ranks arguments...
 }
 
 @test "a checkpoint that is due when there is time for one more is the last; slow writes are begun earlier" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=2000 grid.ny=1500 time.steps=1000000000 checkpoint.every=1
+    # so large that the first write is not over when the second step is
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4000 grid.ny=3000 time.steps=1000000000 checkpoint.every=1
     # two of 2 s each, as long as their time is not known, and 2 s for the end: more than there is from the first step on
     in_time 100000 2 d.ini run.wall_limit=5.8
     expect "files, steps" "1 1" "$(record '"\(.checkpoint.count) \(.steps)"')"

@@ -10,6 +10,7 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
         run env "$variable" "$weft" run d.ini
         refused 3 "${variable/=/ = }, but MPI sees one rank"
     done
+    env SLURM_STEP_NUM_TASKS=4 SLURM_PTY_PORT=40000 "$weft" run d.ini # a shell that srun --pty started
 }
 
 # bats test_tags=gpus:part
