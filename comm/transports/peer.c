@@ -2,9 +2,9 @@
  *
  * Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs
  * without a way to each other or not visible here), and whether what is read there is what was written
- * (IOMMUs, virtual machines), only trying tells, so a peer is its block: either all ranks have mapped and read
- * what they need, or none keeps any. Invariant: mapped[] holds each address that
- * handle_open returned once per opening, so that every count goes back to 0. */
+ * (IOMMUs, virtual machines), only trying tells, so a peer is its block: either all ranks have mapped and
+ * read what they need, or none keeps any. Invariant: mapped[] holds each address that handle_open returned
+ * once per opening, so that every count goes back to 0. */
 #include "transports/peer.h"
 
 #include <stdbool.h>
