@@ -177,7 +177,7 @@ static placement_seat seat_of(const device *d)
     return mine;
 }
 
-/* Where more threads than CPUs are bound to the same CPUs, the first such rank becomes a note. */
+/* A note names the first rank with more threads than CPUs bound to the same CPUs. */
 static void note_crowd(topology *t, const device *d, sentence *notes)
 {
     const placement_seat mine = seat_of(d);

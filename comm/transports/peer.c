@@ -32,7 +32,7 @@ static void look_for_other_hosts(const peer *p, const int *ranks, int count, sen
     hosts_destroy(&h);
 }
 
-/* What each block begins with until its neighbours have read it. */
+/* Each block begins with these bytes until its neighbours have read them. */
 enum { PROBE_BYTES = 256 };
 static int probe_byte(int rank) { return 1 + rank % 251; }
 

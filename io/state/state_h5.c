@@ -68,7 +68,7 @@ state_status state_h5_open(const char *path, hid_t *file, sentence *why)
                       H5Fis_hdf5(path) > 0 ? "%s is damaged or cut off" : "%s is not an HDF5 file", path);
 }
 
-/* What is written: little-endian IEEE. */
+/* Files hold little-endian IEEE. */
 static hid_t file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
 
 /* No times in it: a file depends on the state alone. */

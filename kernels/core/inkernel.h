@@ -15,8 +15,8 @@
  * with that of next after it has read all flag words of cur's level within a radius of the cell. Every block
  * of this rank that reads the cell has stored one of those words, after it had read the cell's previous word.
  * Blocks along sides that ranks share come first in the grid. A block must not wait for a word that none of
- * its own cells reads: if a later launch computes the shell along other sides, the neighbour may already have
- * stored the level after next in its place, and the wait would not end.
+ * its own cells reads: the neighbour may already have stored the level after next in its place, and the wait
+ * would not end.
  *
  * The epoch of a level is its number mod INKERNEL_EPOCHS. A waiting block finds either the epoch of the level
  * that it waits for or, in the same inbox, that of two levels before. A step therefore has the same arguments

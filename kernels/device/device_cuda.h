@@ -47,7 +47,7 @@ static inline int device_cuda_checked(cudaError_t e)
     return (int)e;
 }
 
-/* What the host device has not. */
+/* The host device has none of these. */
 #define DEVICE_CUDA_KERNELS(X, on) \
     X(on, stencil_inkernel_can) X(on, stencil_inkernel) X(on, inkernel_flag_words) X(on, persistent_bytes) \
     X(on, persistent_prepare) X(on, persistent_pass) X(on, peer_exchange) X(on, transpose_parts)

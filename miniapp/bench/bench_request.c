@@ -10,7 +10,7 @@
 #include "base/terminal.h"
 #include "ranks/check.h"
 
-/* Of all devices of this build, in the order in which they are climbed. */
+/* The families of all devices of this build, in the order in which they are climbed. */
 enum { FAMILIES_MOST = 32 }; /* and NULL behind the last one */
 static const ladder_family *const families[FAMILIES_MOST] = {
     &ladder_ceiling_host,   &ladder_access_host,    &ladder_transpose_host, &ladder_stencil_host,

@@ -55,7 +55,7 @@ static const bool hdf5_parallel = true;
 static const bool hdf5_parallel = false;
 #endif
 
-/* What rank 0 says of build and libraries; takes: did device buffers arrive, where that was tried? */
+/* Build and libraries, by rank 0. takes: device buffers arrived, where that was tried. */
 static json_t *build_json(const topology *t, const device *d, bool takes, const char *why_not)
 {
     static const char *const level[] = { [MPI_THREAD_SINGLE] = "single",
@@ -97,8 +97,7 @@ static const char *yes_or_no(const json_t *o, const char *key)
     return json_is_true(json_object_get(o, key)) ? "yes" : "no";
 }
 
-/* What a host is compared by: its ranks, without what names a rank or a GPU or changes from second to second.
- */
+/* Hosts are compared by their ranks, without what names a rank or a GPU or changes from second to second. */
 static json_t *likeness(const json_t *ranks, const hosts *where, int host)
 {
     static const char *const own[] = { "rank", "host", "uuid", "free_bytes" };

@@ -289,8 +289,8 @@ static bool check_output(const checking *k)
     return true;
 }
 
-/* What follows from the rest. A simulated rank has no threads, which have no simulated clock; trying tells
- * nothing of its device's time. */
+/* Sets the keys whose values follow from others. A simulated rank has no threads, which have no simulated
+ * clock; trying tells nothing of its device's time. */
 static bool settle(const checking *k)
 {
     config *c = k->c;

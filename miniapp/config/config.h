@@ -116,7 +116,7 @@ const char *config_first_difference(const config *a, const config *b);
 extern const char *const config_sides[]; /* from BOUNDARY_PERIODIC on; NULL ends them */
 const char *config_feed_name(config_feed f);
 const char *config_initial_name(config_initial i);
-/* Where the file of problem.initial is: from here, or beside the deck. */
+/* The file of problem.initial, seen from here or beside the deck. */
 static inline const char *config_initial_path(const config *c)
 {
     return c->problem.beside[0] ? c->problem.beside : c->problem.file;

@@ -183,7 +183,7 @@ void plan_explain(FILE *to, const plan *p, const char *before);
 
 /* ---- plan_json.c: the plan as JSON ---- */
 
-/* What a run chose, for its record: {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}; and its
+/* The choices of a run, for its record: {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}; and its
  * notes. */
 struct json_t *plan_reasons_json(const plan *p);
 struct json_t *plan_notes_json(const plan *p);

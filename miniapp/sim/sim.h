@@ -91,6 +91,15 @@ double sim_bytes_moved_per_pass(const sim *s);
 /* Bytes that this rank sends then, to neighbours and in transposes. */
 double sim_sent_bytes(const sim *s);
 
+/* ---- sim.c ---- */
+
+void sim_wait(sim *s); /* for everything enqueued */
+
+/* A time stamp on the first stream; and the device's seconds from there to what has been enqueued since, for
+ * which it waits. */
+void sim_stamp(sim *s);
+double sim_since_stamp_s(sim *s);
+
 /* ---- sim_advance.c ---- */
 
 /* Steps, in whichever form: one by one, with in-kernel exchange, in blocks (temporal blocking), many in a
@@ -118,14 +127,6 @@ double sim_norm(sim *s, int64_t level);
 bool sim_norms_ride(const sim *s);
 /* Back by one step, where norms ride: the level before is still there. */
 void sim_undo_step(sim *s);
-
-/* Waits for everything enqueued. */
-void sim_wait(sim *s);
-
-/* A time stamp on the first stream; and the device's seconds from there to what has been enqueued since, for
- * which it waits. */
-void sim_stamp(sim *s);
-double sim_since_stamp_s(sim *s);
 
 /* For measuring, seconds of the slowest rank, of a stencil alone: a pass (of a step or a block), the mean of
  * `count`, between time stamps on the device after a few that fill the pipeline, so that neither its filling

@@ -1,6 +1,6 @@
 /* The rule of trials chooses a way that costs more than 2 % at most once in a thousand choices, where a
- * tenth of all rounds is disturbed. A trial times its ways in turn, leaves the first rounds out, ends when its
- * budget is spent, and gives the slowest rank's time; ways far behind the fastest do not go on.
+ * tenth of all rounds is disturbed. A trial times its ways in turn, leaves the first rounds out, ends when
+ * its budget is spent, and gives the slowest rank's time; ways far behind the fastest do not go on.
  * ranks: 1 2 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,7 +97,14 @@ static double least_of(const double seconds[])
     return least_s;
 }
 
-/* What the chosen way really takes. */
+/* The fastest way by these seconds really takes that long. */
+static double chosen_s(const double seconds[])
+{
+    int chosen = 0;
+    while (seconds[chosen] > least_of(seconds)) chosen++;
+    return w.true_s[chosen];
+}
+
 static double by_the_rule(void)
 {
     const trial t = { .ways = w.ways };
@@ -119,13 +126,10 @@ static double by_the_rule(void)
     } while (trial_goes_on(&t, &state, of, elapsed_s, shortest_s));
     assert_true(round <= TRIAL_ROUNDS_MAX && clean_s <= 1.05 * TRIAL_BUDGET_S);
     for (int way = 0; way < w.ways; way++) seconds[way] = of[way].s * trial_scale(&state, way);
-    int chosen = 0;
-    while (seconds[chosen] > least_of(seconds)) chosen++;
-    return w.true_s[chosen];
+    return chosen_s(seconds);
 }
 
-/* A rule that the made times must spoil, or they are no test: of three rounds each rank's best, of these the
- * slowest. */
+/* A rule that the made times must spoil: of three rounds each rank's best, and of these the slowest. */
 static double by_the_best_of_three(void)
 {
     double seconds[WAYS_MAX] = { 0 };
@@ -136,9 +140,7 @@ static double by_the_best_of_three(void)
             const double *s = w.taken_s[way][r];
             seconds[way] = fmax(seconds[way], fmin(fmin(s[0], s[1]), s[2]));
         }
-    int chosen = 0;
-    while (seconds[chosen] > least_of(seconds)) chosen++;
-    return w.true_s[chosen];
+    return chosen_s(seconds);
 }
 
 /* Choices that cost more than 2 %. */
@@ -156,7 +158,6 @@ static int spoiled(double (*choose)(void), const kind *k)
 static void hiccups(void **state)
 {
     static const kind kinds[] = { { 2e-3, 1, false }, { 0.3e-3, 6, false }, { 0.3e-3, 1, true } };
-    (void)state;
     if (ranks > 1) skip();
     for (int k = 0; k < 3; k++) {
         const int ours = spoiled(by_the_rule, &kinds[k]), easy = spoiled(by_the_best_of_three, &kinds[k]);

@@ -131,7 +131,6 @@ static void late_factors(void **state)
 /* Weights that f32 rounds up let a mode of the wave grow: its factors are those of next = 2 c cur - prev. */
 static void a_wave_that_grows(void **state)
 {
-    (void)state;
     config c;
     problem p;
     harness_config(&c, "[problem]\nkind = wave\ndtype = f32\norder = 4\nalpha = .27\nmode_x = 0\n[grid]\n"
