@@ -210,7 +210,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
         '    assert seen == 4' 'def test_left_out():' '    pytest.skip("no numpy here")' >tests/jobs/test_made.py
     echo 'def test_more(): pass' >tests/jobs/test_other.py
     run tests/run
-    expect "first line" "4 tests in 1 jobs, 4 at a time" "${lines[0]%:*}"
+    expect "first line" "4 tests in 1 jobs, 4 at a time" "$(sed "s/[;:].*//" <<<"${lines[0]}")"
     expect "lines" "ok test_made.py: that adds up / FAIL test_made.py: wrong / skip test_made.py: left out  (no numpy here) / \
 ok test_other.py: more" "$(sed -nE 's/^(ok|FAIL|skip) +[0-9.]+ s  /\1 /p' <<<"$output" | paste -sd / | sed 's,/, / ,g')"
     [[ $output == *"    # E   assert 3 == 4"* ]]
