@@ -12,7 +12,7 @@ import json
 import pathlib
 import statistics
 
-from weftlab import measured, records, results
+from weftlab import measured, records, results, ways
 from weftlab.measured import DASH, fraction, gcells, like, median, rate, rungs, runs, seconds, size, step
 
 ONE_GPU = {"h100x1": "H100", "h200x1": "H200"}
@@ -427,6 +427,7 @@ OF_ONE = (one_step, temporal_blocking, small_grids, transposes, checkpoints, pow
 OF_SEVERAL = (scaling, overlap, transports, distributed_transposes, simulated, others)
 ALL = (headline, *OF_ONE, *OF_SEVERAL, machines, test_runs, ladder, should)
 TABLES = {function.__name__.replace("_", "-"): function for function in ALL}
+TABLES["ways"] = ways.table
 
 
 def takes(function, *arguments):

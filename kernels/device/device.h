@@ -88,8 +88,6 @@ enum { DEVICE_UUID_BYTES = 48, DEVICE_PCI_BYTES = 16 };
 enum { DEVICE_VARIANTS_MAX = 4 };
 typedef struct device_variants {
     int count, chosen;
-    int without_border;                    /* of temporal_pass: number of the first that differ where no side
-                                            * mirrors */
     const char *name[DEVICE_VARIANTS_MAX]; /* valid until the next bind */
 } device_variants;
 

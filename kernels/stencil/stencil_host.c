@@ -29,7 +29,7 @@ int stencil_bind_host(device *d, const stencil *op)
     for (int k = 0; k < stencil_weights(op->form, op->radius); k++) h->weight_f32[k] = (float)op->weight[k];
     d->stencil_variants = (device_variants){ .count = 1, .name = { "4 rows, along" } };
     if (op->form == STENCIL_LINE) d->stencil_variants.name[0] = "blocks";
-    d->temporal_variants = (device_variants){ .count = 1, .without_border = 1, .name = { "strips in L1" } };
+    d->temporal_variants = (device_variants){ .count = 1, .name = { "strips in L1" } };
     return 0;
 }
 

@@ -1,8 +1,9 @@
 /* The dispatch of temporal blocking on CUDA (device.h): which unit has the kernels, checks of arguments. */
-#include <limits.h>
-
 #include "temporal/temporal.h"
 #include "temporal/temporal_cuda.h"
+
+/* temporal_call.border of the schedule of three waves. */
+static const double THREE_WAVES_BORDER = 2.2;
 
 static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && DTYPE_F32 == 0,
               "the order of the table");
@@ -22,13 +23,8 @@ int temporal_cuda_bind(device *d, const stencil *op)
     device_variants *all = &d->temporal_variants;
     *all = {};
     all->name[all->count++] = "its own";
-    if (temporal_longest(op, INT_MAX, TEMPORAL_NARROW) > 0) all->name[all->count++] = "half the columns";
-    all->without_border = all->count;
     /* no model predicted well how long items take beside others; lines have no border */
-    if (op->form != STENCIL_LINE) {
-        all->name[all->count++] = "three waves, border 1.6";
-        all->name[all->count++] = "three waves, border 2.2";
-    }
+    if (op->form != STENCIL_LINE) all->name[all->count++] = "three waves, border 2.2";
     const temporal_unit *unit = unit_of(op);
     const temporal_table table = temporal_table_of(op);
     cudaError_t e = unit ? unit->upload(op, ((device_cuda *)d)->setup) : cudaSuccess;
@@ -48,13 +44,9 @@ int temporal_pass_cuda(device *d, const field_shape *f, void *next, void *next_p
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     const temporal_unit *unit = unit_of(op);
-    const int chosen = d->temporal_variants.chosen, without_border = d->temporal_variants.without_border;
-    /* schedules were not timed with a norm, and shorter passes have no narrow strips */
-    const bool narrow = 0 < chosen && chosen < without_border && !change &&
-                        temporal_longest(op, steps, TEMPORAL_NARROW) == steps;
-    const double border = change || chosen < without_border ? 0 : chosen == without_border ? 1.6 : 2.2;
-    const temporal_use use = change ? TEMPORAL_NORM : narrow ? TEMPORAL_NARROW : TEMPORAL_PLAIN;
-    const temporal_tiling *tiling = temporal_tiling_of(op, steps, use);
+    const int chosen = d->temporal_variants.chosen;
+    const double border = chosen == 1 && !change ? THREE_WAVES_BORDER : 0; /* not timed with a norm */
+    const temporal_tiling *tiling = temporal_tiling_of(op, steps, change ? TEMPORAL_NORM : TEMPORAL_PLAIN);
     assert(0 <= chosen && chosen < d->temporal_variants.count);
     assert((prev != nullptr) == op->has_prev && (next_prev != nullptr) == op->has_prev);
     assert(unit && steps > 0 && op->type == f->type && next != cur && tiling && tiling->steps == steps);

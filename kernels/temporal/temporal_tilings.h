@@ -15,7 +15,6 @@ LINKAGE_C_BEGIN
 
 typedef enum temporal_use {
     TEMPORAL_PLAIN,
-    TEMPORAL_NARROW, /* half the columns per lane, so that small grids have items enough */
     TEMPORAL_NORM, /* takes the norm */
 } temporal_use;
 
@@ -38,8 +37,6 @@ TEMPORAL_TABLE temporal_tiling temporal_star_f32[] = {
     { 1,      4,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 1,      2,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 1,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      12,    4,       4,      12,    TEMPORAL_NARROW, AGAIN_NEVER },
-    { 1,      8,     4,       4,      12,    TEMPORAL_NARROW, AGAIN_NEVER },
     { 1,      12,    4,       4,      12,    TEMPORAL_NORM,   AGAIN_NEVER },
     { 1,      8,     8,       4,      8,     TEMPORAL_NORM,   AGAIN_NEVER },
     { 1,      4,     8,       4,      8,     TEMPORAL_NORM,   AGAIN_NEVER },
@@ -47,7 +44,6 @@ TEMPORAL_TABLE temporal_tiling temporal_star_f32[] = {
     { 2,      4,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      2,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      6,     4,       4,      12,    TEMPORAL_NARROW, AGAIN_NEVER },
     { 3,      4,     4,       6,      12,    TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 3,      2,     4,       6,      12,    TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 3,      1,     4,       6,      12,    TEMPORAL_PLAIN,  AGAIN_NEVER },

@@ -145,7 +145,7 @@ static int block_variants(sim *s)
     const boundary *b = &s->pass.sides;
     const bool mirrors = boundary_mirrors(b->x_low.kind) || boundary_mirrors(b->x_high.kind) ||
                          boundary_mirrors(b->y_low.kind) || boundary_mirrors(b->y_high.kind);
-    int count = mirrors ? s->dev->temporal_variants.count : s->dev->temporal_variants.without_border;
+    int count = mirrors ? s->dev->temporal_variants.count : 1; /* its own */
     MPI_CHECK(ranks_allreduce(&count, 1, MPI_INT, MPI_MAX, s->top.comm));
     return count;
 }

@@ -37,6 +37,19 @@ def test_the_tables_and_pictures_of_all_pages_are_what_the_results_say():
     assert (done.status, done.out) == (0, "")
 
 
+def test_every_way_that_the_program_has_is_in_the_table_of_ways_or_in_the_words_below_it():
+    section = (TOP / "docs/more-figures.md").read_text("utf-8").split("## Ways\n")[1]
+    named = (
+        ("comm/transports/transport.c", r"\[TRANSPORT_(\w+)\] = { t"),
+        ("miniapp/step/step_pass.c", r"\[STEP_\w+\] = \"(\w+)\""),
+        ("kernels/temporal/temporal_cuda.cu", r"all->name.* = \"(.*)\""),
+        ("kernels/stencil/stencil_cuda.cu", r"add_variant\(self, (\d+) / .*, \d+\)"),
+    )
+    for file, pattern in named:
+        ways = re.findall(pattern, (TOP / file).read_text("utf-8"))
+        assert ways and not [way for way in ways if way.lower() not in section], (file, ways)
+
+
 def test_an_edited_table_a_typed_figure_and_a_table_that_there_is_not_are_named():
     copied("README.md", "docs/figures")
     check = lambda option="--check": run("report", *TREE, RESULTS, option)
