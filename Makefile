@@ -369,7 +369,7 @@ install-built:
 	install -m 644 $(wildcard inputs/reference/*.json) $(SHARE)/weft/reference
 	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
 	install -m 755 $(addprefix jobs/,weft.sbatch check.sbatch check_reference judge study study.sbatch records plot \
-	    compare animate panels state) $(SHARE)/weft/jobs
+	    compare panels state) $(SHARE)/weft/jobs
 	install -m 644 jobs/pyproject.toml $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/weftlab/*.py) $(SHARE)/weft/jobs/weftlab
 	[ -e $(SHARE)/weft/jobs/site.ini ] || install -m 644 jobs/site.ini $(SHARE)/weft/jobs

@@ -14,11 +14,22 @@ import pathlib
 import re
 import sys
 
-from weftlab import animate, files, text
+from weftlab import files, text
 
 TITLE = re.compile(r"weft ([a-z]+), ([0-9]+) x ([0-9]+), step ([0-9]+)")
 MOST_PANELS = 12
 COLOURS = 255  # of the palette; the next is that of cells that are no number
+
+
+def frame_paths(named, command):
+    """The files of the operands, folders replaced by their PNG files."""
+    paths = []
+    for path in map(pathlib.Path, named):
+        in_it = sorted(path.glob("*.png")) if path.is_dir() else [path]
+        if not in_it:
+            text.fail(command, f"{path}: no PNG files there")
+        paths += in_it
+    return paths
 
 
 def picture_of(path, command):
@@ -71,7 +82,7 @@ def main():
     if pathlib.Path(arguments.output).suffix not in (".png", ".svg", ".pdf"):
         text.fail(parser.prog, f"--output {arguments.output}: ends in none of .png, .svg, .pdf")
     text.need(parser.prog, "matplotlib", "PIL")
-    paths = animate.frame_paths(arguments.frames, parser.prog)
+    paths = frame_paths(arguments.frames, parser.prog)
     if len(paths) > MOST_PANELS:
         text.fail(parser.prog, f"{len(paths)} pictures; 1 to {MOST_PANELS} can be drawn")
     draw(paths, arguments.output, parser.prog)

@@ -1,4 +1,4 @@
-"""Commands are what their modules are; frames are joined as they are; Spack's recipe and the
+"""Commands are what their modules are; panels have what frames hold; Spack's recipe and the
 container's recipe are sound, by the tools themselves where they are here.
 """
 
@@ -19,7 +19,7 @@ COMMANDS = sorted(path.name for path in JOBS.iterdir() if path.is_file() and not
 
 
 def test_each_command_is_a_module_that_says_what_it_does():
-    assert len(COMMANDS) == 13
+    assert len(COMMANDS) == 12
     for name in COMMANDS:
         done = script(name, "--help")
         first = ast.get_docstring(ast.parse((JOBS / f"weftlab/{name}.py").read_text())).split("\n")[0]
@@ -31,44 +31,12 @@ def test_each_command_is_a_module_that_says_what_it_does():
 
 @pytest.fixture
 def frames():
-    """A run with five frames, and the picture of another one."""
+    """A run with five frames."""
     image = pytest.importorskip("PIL.Image")
     deck("d.ini", *HEAT, "grid.nx=60", "grid.ny=40", "time.steps=40", "output.record=none")
     weft("run", "d.ini", "--quiet", "output.every=10", "output.picture=p.png", "output.picture_high=2")
-    weft("run", "d.ini", "--quiet", "output.picture=other.png", "grid.nx=50")
     os.mkdir("empty")
     return image
-
-
-def test_a_gif_and_an_apng_have_every_frame_by_step_pixel_by_pixel_and_equal_ones_keep_their_time(frames):
-    from PIL import ImageSequence
-
-    def shown(name):
-        """Format, frames, whether they are the run's pictures, milliseconds, repetitions (0: without end)."""
-        film = frames.open(name)
-        found = [(frame.convert("RGB").tobytes(), frame.info["duration"])
-                 for frame in ImageSequence.Iterator(film)]
-        files = [frames.open(path).convert("RGB").tobytes()
-                 for path in sorted(pathlib.Path("p.frames").iterdir())]
-        same = [pixels for pixels, _ in found] == files
-        return film.format, len(found), same, round(sum(ms for _, ms in found)), film.info["loop"]
-
-    assert printed("animate", "p.frames", "--output", "p.gif", "--fps", "10") == "p.gif: 5 frames\n"
-    assert shown("p.gif") == ("GIF", 5, True, 500, 0)
-    last = "p.frames/0000000040.png"
-    printed("animate", *sorted(pathlib.Path("p.frames").iterdir()), last, "--output", "p.apng")
-    assert shown("p.apng") == ("PNG", 5, True, 300, 0)
-
-
-def test_what_cannot_be_joined_is_refused_and_an_older_animation_stays(frames):
-    pathlib.Path("p.gif").write_text("old")
-    wrong = ["empty", "nowhere.png", "d.ini", "p.png other.png"]
-    refused("animate", *(words + " --output p.gif" for words in wrong), "p.png --output p.mp4")
-    refused("animate", "p.png --output p.gif --fps 0", "p.png")
-    assert run("animate", "p.png", "--output", "nowhere/p.gif").status == 3
-    assert open("p.gif").read() == "old"
-    assert sorted(os.listdir()) == ["d.ini", "empty", "other.png", "p.frames", "p.gif", "p.png"]
-    without("PIL", "animate", "p.png", "--output", "p.gif")
 
 
 def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_its_colours(frames):
@@ -82,8 +50,11 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
     printed("panels", "p.png", "p.frames", "--output", "q.png")
     assert frames.open("q.png").size[0] > 1000
     frames.new("P", (4, 4)).save("foreign.png")
+    pathlib.Path("r.png").write_text("old")
     wrong = ["empty", "nowhere.png", "d.ini", "foreign.png"]
     refused("panels", *(words + " --output r.png" for words in wrong), "p.png --output r.gif", "p.png")
+    assert run("panels", "p.png", "--output", "nowhere/r.png").status == 3 and open("r.png").read() == "old"
+    without("PIL", "panels", "p.png", "--output", "r.png")
 
 
 def test_the_python_of_jobs_can_be_read():

@@ -6,7 +6,7 @@ load ../support/helper
     local share=root/usr/share script
     root/usr/bin/weft --version | grep -q '^weft '
     [ -s $share/man/man1/weft.1 ] && [ -s $share/bash-completion/completions/weft ]
-    for script in weft.sbatch study plot compare records animate panels; do [ -x $share/weft/jobs/$script ]; done
+    for script in weft.sbatch study plot compare records panels; do [ -x $share/weft/jobs/$script ]; done
     expect "decks" "$(cd "$top/inputs" && echo *.ini *.h5)" "$(cd $share/weft/inputs && echo *.ini *.h5)"
     timeout $hang_s root/usr/bin/weft run $share/weft/inputs/custom_star1d.ini --quiet 3>&-
     expect fingerprint "$(sed -n 's/^# fingerprint: //p' "$top/inputs/custom_star1d.ini")" "$(fingerprint)"
