@@ -38,8 +38,8 @@ def type_header(first):
 
 
 def of_one_gpu(folder, question, first, lines, cell, **wanted):
-    """A table with a row per name and what it wants of the runs that answer a question on one GPU."""
-    machines = [runs(folder, machine, question) for machine in ONE_GPU]
+    """A table with a row per name and what it wants of the runs that answer questions on one GPU."""
+    machines = [runs(folder, machine, *question.split()) for machine in ONE_GPU]
     return type_header(first), [[name] + by_type(machines, cell, **{**wanted, **own}) for name, own in lines]
 
 
@@ -53,9 +53,11 @@ def one_step(folder):
         ("laplace, a norm every step", {"kind": "laplace", "norms": 1}),
         ("box of 3 x 3, 16384 x 16384", dict(BIG, kind="custom")),
         ("heat in 1D, order 6, 2^28 cells", {"kind": "heat", "ny": 1}),
+        ("advect, order 8, 16384 x 16384", dict(BIG, kind="advect", order=8)),
+        ("sweep, order 4, 16384 x 16384", dict(BIG, kind="sweep", order=4)),
     ]
     lines, cell = orders + odd + others, measured.step_and_fraction
-    return of_one_gpu(folder, "one-step", "one step at a time", lines, cell, single=True)
+    return of_one_gpu(folder, "one-step kinds", "one step at a time", lines, cell, single=True)
 
 
 def temporal_blocking(folder):
