@@ -21,8 +21,7 @@
 #include "cuda/vector_cuda.cuh"
 #include "device/device_cuda.h"
 
-namespace
-{
+namespace {
 
 /* One vector per thread and part while blocks last: two and four took .1 and .8 us more of 6.6 for 160
  * KiB. Chunks of 16 KiB send long parts to one neighbour slower by a sixth, of 256 KiB by a twentieth. */
