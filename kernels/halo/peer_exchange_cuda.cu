@@ -3,9 +3,11 @@
  * sequence counts.
  *
  * A message is cut into parts of whole lines. Each part has a block at each end and a flag of its own: it
- * waits for no other part, and blocks are not counted on the way. Units of a part (16-byte vectors if the box
- * allows them, else cells) are numbered as they lie in the inbox, so that a warp stores whole lines across
- * the link whatever the box's shape. Inboxes are read past L1, which does not see stores over the link.
+ * waits for no other part, and blocks are not counted on the way. A long part crosses in chunks: the flag
+ * counts them, and ghosts are filled from L2 while the next chunk crosses. Units of a part (16-byte vectors
+ * if the box allows them, else cells) are numbered as they lie in the inbox, so that a warp stores whole
+ * lines across the link whatever the box's shape. Inboxes are read past L1, which does not see stores over
+ * the link.
  *
  * Blocks that send come first, so that the few blocks that wait never keep them from starting. Every block
  * increments a counter when it ends, and the counter divided by the blocks of an exchange is the number of
@@ -22,8 +24,8 @@
 namespace {
 
 /* One vector per thread and part while blocks last: two and four took .1 and .8 us more of 6.6 for 160
- * KiB. */
-enum { THREADS = 256, PART_BYTES = THREADS * 16, UNROLL = 4 };
+ * KiB. Chunks of 16 KiB send long parts to one neighbour slower by a sixth, of 256 KiB by a twentieth. */
+enum { THREADS = 256, PART_BYTES = THREADS * 16, UNROLL = 4, CHUNK_BYTES = 2 * UNROLL * PART_BYTES };
 
 /* A box of the field, counted in its units. */
 struct side {
@@ -39,6 +41,7 @@ struct link {
     uint64_t *done;
     side send, receive;
     int64_t part_bytes;
+    unsigned chunks;                            /* of a part */
     unsigned send_first, receive_first, blocks; /* blocks of each direction */
 };
 
@@ -54,7 +57,7 @@ __device__ __forceinline__ int64_t at(const side &s, int64_t n)
     return s.first + y * s.pitch + (n - y * s.width);
 }
 
-/* This block's units of the box. */
+/* This block's units of the box, and how many of them make a chunk. */
 template <typename U>
 __device__ __forceinline__ void units_of(const link &l, const side &s, unsigned part, int64_t *from,
                                          int64_t *to)
@@ -63,10 +66,11 @@ __device__ __forceinline__ void units_of(const link &l, const side &s, unsigned 
     *from = part * units;
     *to = min(*from + units, s.units);
 }
+template <typename U> constexpr int64_t chunk_units = CHUNK_BYTES / (int)sizeof(U);
 
 /* Requests the first cells before `done` has arrived, which decides where they go. */
 template <typename U>
-__device__ __forceinline__ uint64_t send(const link &l, const U *field, unsigned part, uint64_t done)
+__device__ __forceinline__ void send(const link &l, const U *field, unsigned part, uint64_t done)
 {
     int64_t from, to;
     U unit[UNROLL];
@@ -80,14 +84,21 @@ __device__ __forceinline__ uint64_t send(const link &l, const U *field, unsigned
     load();
     const uint64_t exchange = done / (2 * l.blocks);
     U *const inbox = (U *)l.there[exchange & 1];
-    while (i < to) {
+    for (uint64_t arrived = exchange * l.chunks + 1;; arrived++) {
+        from += chunk_units<U>;
+        while (i < min(from, to)) {
 #pragma unroll
-        for (int k = 0; k < UNROLL; k++)
-            if (i + k * THREADS < to) inbox[i + k * THREADS] = unit[k];
-        i += UNROLL * THREADS;
-        load();
+            for (int k = 0; k < UNROLL; k++)
+                if (i + k * THREADS < to) inbox[i + k * THREADS] = unit[k];
+            i += UNROLL * THREADS;
+            load();
+        }
+        race_hold_up();
+        __syncthreads();
+        const bool last = from >= to;
+        if (threadIdx.x == 0) flag_release(l.flag_there + part, last ? (exchange + 1) * l.chunks : arrived);
+        if (last) return;
     }
-    return exchange;
 }
 
 template <typename U>
@@ -96,17 +107,24 @@ __device__ __forceinline__ void receive(const link &l, U *field, unsigned part, 
     const U *const inbox = (const U *)l.here[exchange & 1];
     int64_t from, to;
     units_of<U>(l, l.receive, part, &from, &to);
-    for (int64_t i = from + threadIdx.x; i < to; i += UNROLL * THREADS) {
-        U unit[UNROLL];
+    for (uint64_t arrived = exchange * l.chunks; arrived < (exchange + 1) * l.chunks; arrived++) {
+        if (threadIdx.x == 0)
+            while (flag_acquire(l.flag_here + part) <= arrived && !race_is(RACE_PEER_PART)) {}
+        __syncthreads();
+        const int64_t end = min(from + chunk_units<U>, to);
+        for (int64_t i = from + threadIdx.x; i < end; i += UNROLL * THREADS) {
+            U unit[UNROLL];
 #pragma unroll
-        for (int k = 0; k < UNROLL; k++)
-            if (i + k * THREADS < to) unit[k] = __ldcg(inbox + i + k * THREADS);
+            for (int k = 0; k < UNROLL; k++)
+                if (i + k * THREADS < end) unit[k] = __ldcg(inbox + i + k * THREADS);
 #pragma unroll
-        for (int k = 0; k < UNROLL; k++)
-            if (i + k * THREADS < to) {
-                field[at(l.receive, i + k * THREADS)] = unit[k];
-                race_poison(inbox + i + k * THREADS);
-            }
+            for (int k = 0; k < UNROLL; k++)
+                if (i + k * THREADS < end) {
+                    field[at(l.receive, i + k * THREADS)] = unit[k];
+                    race_poison(inbox + i + k * THREADS);
+                }
+        }
+        from += chunk_units<U>;
     }
 }
 
@@ -125,20 +143,12 @@ __global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __gri
     const uint64_t done = *(volatile uint64_t *)l.done;
     const unsigned part = blockIdx.x - (sends ? l.send_first : l.receive_first);
     if (sends) {
-        const uint64_t exchange =
-            l.send.vectors ? send(l, (const vector *)field, part, done) : send(l, field, part, done);
-        race_hold_up();
-        __syncthreads();
-        if (threadIdx.x == 0) flag_release(l.flag_there + part, exchange + 1);
+        if (l.send.vectors) send(l, (const vector *)field, part, done);
+        else send(l, field, part, done);
     } else {
         const uint64_t exchange = done / (2 * l.blocks);
-        if (threadIdx.x == 0)
-            while (flag_acquire(l.flag_here + part) <= exchange && !race_is(RACE_PEER_PART)) {}
-        __syncthreads();
-        if (l.receive.vectors)
-            receive(l, (vector *)field, part, exchange);
-        else
-            receive(l, field, part, exchange);
+        if (l.receive.vectors) receive(l, (vector *)field, part, exchange);
+        else receive(l, field, part, exchange);
         __syncthreads(); /* all threads have read `done` */
     }
     if (threadIdx.x == 0) atomicAdd(reinterpret_cast<unsigned long long *>(l.done), 1ull);
@@ -178,6 +188,7 @@ cudaError_t launch(const field_shape *f, T *field, const device_link *given, int
         l->receive = side_of<T>(f, g->receive);
         l->part_bytes =
             ((bytes + parts - 1) / parts + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
+        l->chunks = bytes == 0 ? 1 : (unsigned)((l->part_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES);
         l->blocks = (unsigned)parts;
         l->send_first = blocks;
         blocks += l->blocks;

@@ -205,6 +205,16 @@ static void in_chunks(device *d)
     message_chunk_bytes = usual;
 }
 
+/* Rows of several chunks of a part (peer_exchange_cuda.cu): whole vectors, and single cells. */
+static void long_rows(device *d)
+{
+    for (int odd = 0; odd < 2; odd++) {
+        const exchange_case c = { (5 << 18) + odd, 4 * harness.ranks, 1, 1, .periodic_y = true,
+                                  .type = DTYPE_F64 };
+        assert_true(try_case(d, TRANSPORT_PEER, &c, harness.comm));
+    }
+}
+
 /* Tiny exchanges in a ring of rows. */
 static void drifting(device *d, transport_kind t)
 {
@@ -318,6 +328,7 @@ static void every_choice(device *d, transport_kind t)
     }
     cases(d, t, SANITIZED ? 7 : d->kind == DEVICE_CUDA && harness.ranks > 2 ? 5 : 1);
     if (t == TRANSPORT_STAGED && d->kind == DEVICE_CUDA) in_chunks(d);
+    if (t == TRANSPORT_PEER && d->kind == DEVICE_CUDA) long_rows(d);
     if (t == TRANSPORT_MAPPED && deferred_is(d)) cases(d, TRANSPORT_KINDS, SANITIZED ? 7 : 1);
     if (harness.ranks == 2 || harness.ranks == 3) drifting(d, t);
     if (harness.ranks == 3 || harness.ranks == 4) every_communicator(d, t);
