@@ -39,41 +39,30 @@ static double limit_in(const char *group, const char *name)
                                                                                  : INFINITY;
 }
 
-static void take_memory(host_limits *l, const char *group, double limit_bytes, double used_bytes,
-                        const char *cache)
+/* A group's limits by the files of both versions: a file that is not there limits nothing. */
+static void take(host_limits *l, const char *group)
 {
-    char file[PATH_MAX + 16];
+    char file[PATH_MAX + 16], text[64];
+    double quota_us = limit_in(group, "cpu.cfs_quota_us"), period_us = limit_in(group, "cpu.cfs_period_us");
+    const double most_bytes = fmin(limit_in(group, "memory.max"), limit_in(group, "memory.high")),
+                 limit_bytes = fmin(limit_in(group, "memory.limit_in_bytes"), most_bytes);
+    const double used_v1_bytes = limit_in(group, "memory.usage_in_bytes"),
+                 used_bytes = fmin(used_v1_bytes, limit_in(group, "memory.current"));
     snprintf(file, sizeof file, "%s/memory.stat", group);
-    const double cached_bytes = number_in(file, cache);
-    const double left_bytes = limit_bytes - used_bytes + (cached_bytes > 0 ? cached_bytes : 0);
-    if (!(left_bytes < l->free_bytes)) return; /* nor where one of them is not known */
-    l->free_bytes = fmax(left_bytes, 0);
-    l->by = HOST_LIMIT_CGROUP;
-}
-
-static void take_v1(host_limits *l, const char *group)
-{
-    const double quota_us = limit_in(group, "cpu.cfs_quota_us");
-    take_memory(l, group, limit_in(group, "memory.limit_in_bytes"), limit_in(group, "memory.usage_in_bytes"),
-                "total_inactive_file ");
-    if (quota_us > 0 && isfinite(quota_us))
-        l->cpus = fmin(l->cpus, quota_us / limit_in(group, "cpu.cfs_period_us"));
-}
-
-static void take_v2(host_limits *l, const char *group)
-{
-    char text[64];
-    double quota_us, period_us;
-    take_memory(l, group, fmin(limit_in(group, "memory.max"), limit_in(group, "memory.high")),
-                limit_in(group, "memory.current"), "inactive_file ");
-    if (sysfs_read(text, sizeof text, "%s/cpu.max", group) &&
-        sscanf(text, "%lf %lf", &quota_us, &period_us) == 2)
-        l->cpus = fmin(l->cpus, quota_us / period_us);
+    const char *const cached = isfinite(used_v1_bytes) ? "total_inactive_file " : "inactive_file ";
+    const double cached_bytes = number_in(file, cached),
+                 left_bytes = limit_bytes - used_bytes + (cached_bytes > 0 ? cached_bytes : 0);
+    if (isfinite(used_bytes) && left_bytes < l->free_bytes) {
+        l->free_bytes = fmax(left_bytes, 0);
+        l->by = HOST_LIMIT_CGROUP;
+    }
+    if (sysfs_read(text, sizeof text, "%s/cpu.max", group))
+        (void)sscanf(text, "%lf %lf", &quota_us, &period_us);
+    if (quota_us > 0 && isfinite(quota_us)) l->cpus = fmin(l->cpus, quota_us / period_us);
 }
 
 /* The group at folder/path and all above it. */
-static void take_groups(host_limits *l, const char *folder, const char *path,
-                        void (*take)(host_limits *, const char *))
+static void take_groups(host_limits *l, const char *folder, const char *path)
 {
     char group[PATH_MAX];
     const int root = snprintf(group, sizeof group, "%s", folder);
@@ -95,12 +84,8 @@ static void take_hierarchies(host_limits *l, const char *proc, const char *sys)
         char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!path) continue;
         *path++ = '\0';
-        snprintf(folder, sizeof folder, "%s/fs/cgroup/%s", sys, controllers + 1);
-        if (controllers[1]) take_groups(l, folder, path, take_v1);
-        else {
-            folder[strlen(folder) - 1] = '\0';
-            take_groups(l, folder, path, take_v2);
-        }
+        snprintf(folder, sizeof folder, "%s/fs/cgroup%s%s", sys, controllers[1] ? "/" : "", controllers + 1);
+        take_groups(l, folder, path);
     }
     if (file) (void)fclose(file);
 }

@@ -10,7 +10,7 @@ typedef void *nvml_device;
 typedef struct nvml_violation {
     unsigned long long reference_us, violation_ns;
 } nvml_violation;
-enum { NVML_HELD_BY_POWER = 0, NVML_HELD_BY_HEAT = 1, NVML_CLOCK_OF_SM = 1, NVML_TEMPERATURE_OF_GPU = 0 };
+enum { NVML_HELD_BY_POWER = 0, NVML_HELD_BY_HEAT = 1 };
 
 typedef struct nvml {
     bool opened, works;
@@ -19,9 +19,6 @@ typedef struct nvml {
     int (*energy)(nvml_device d, unsigned long long *millijoules);
     int (*violation)(nvml_device d, int policy, nvml_violation *out);
     int (*limit)(nvml_device d, unsigned *milliwatts);
-    int (*power)(nvml_device d, unsigned *milliwatts);
-    int (*clock)(nvml_device d, int which, unsigned *mhz);
-    int (*temperature)(nvml_device d, int which, unsigned *celsius);
 } nvml;
 
 static void *symbol(void *library, const char *name) { return library ? dlsym(library, name) : NULL; }
@@ -39,9 +36,6 @@ static const nvml *library(void)
     *(void **)&n->energy = symbol(from, "nvmlDeviceGetTotalEnergyConsumption");
     *(void **)&n->violation = symbol(from, "nvmlDeviceGetViolationStatus");
     *(void **)&n->limit = symbol(from, "nvmlDeviceGetEnforcedPowerLimit");
-    *(void **)&n->power = symbol(from, "nvmlDeviceGetPowerUsage");
-    *(void **)&n->clock = symbol(from, "nvmlDeviceGetClockInfo");
-    *(void **)&n->temperature = symbol(from, "nvmlDeviceGetTemperature");
     n->works = n->init && n->device_of && n->init() == 0;
     return n;
 }
@@ -56,18 +50,15 @@ static double held_s(const nvml *n, nvml_device d, int policy, double *at_s)
 
 nvml_reading nvml_read(const char *uuid)
 {
-    nvml_reading r = { NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+    nvml_reading r = { NAN, NAN, NAN, NAN, NAN };
     nvml_device d;
     unsigned long long millijoules;
-    unsigned milliwatts, now;
+    unsigned milliwatts;
     if (!uuid[0]) return r;
     const nvml *n = library();
     if (!n->works || n->device_of(uuid, &d) != 0) return r;
     if (n->energy && n->energy(d, &millijoules) == 0) r.energy_j = (double)millijoules * 1e-3;
     if (n->limit && n->limit(d, &milliwatts) == 0) r.power_limit_w = milliwatts * 1e-3;
-    if (n->power && n->power(d, &milliwatts) == 0) r.power_w = milliwatts * 1e-3;
-    if (n->clock && n->clock(d, NVML_CLOCK_OF_SM, &now) == 0) r.clock_mhz = now;
-    if (n->temperature && n->temperature(d, NVML_TEMPERATURE_OF_GPU, &now) == 0) r.temperature_c = now;
     r.power_held_s = held_s(n, d, NVML_HELD_BY_POWER, &r.held_at_s);
     r.heat_held_s = held_s(n, d, NVML_HELD_BY_HEAT, &r.held_at_s);
     return r;

@@ -14,7 +14,6 @@ typedef struct nvml_reading { /* since the driver was loaded; NaN: unknown */
     double heat_held_s;   /* and for heat */
     double held_at_s;     /* when these two were read, by the counters' own clock */
     double power_limit_w;
-    double clock_mhz, temperature_c, power_w; /* at this moment: of the SMs, of the chip */
 } nvml_reading;
 
 /* The counters of the GPU of that uuid ("GPU-..."; "": none, all unknown). Takes some 10 ms of the host's

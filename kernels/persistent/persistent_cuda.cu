@@ -1,7 +1,9 @@
-/* The dispatch of persistent passes on CUDA (device.h). */
+/* Persistent passes on CUDA (device.h): one kernel for each row of a table (persistent_plan.h) and each answer
+ * to whether a side mirrors, their launch, and the constant memory that holds the weights. */
 #include <stdlib.h>
 
-#include "persistent/persistent_cuda.h"
+#include "device/device_cuda.h"
+#include "persistent/persistent_cuda.cuh"
 
 /* State kept for all passes over fields of one size. */
 struct persistent_state {
@@ -10,33 +12,78 @@ struct persistent_state {
     bool cut;
 };
 
-static const persistent_unit *unit_of(const stencil *op)
+namespace {
+
+template <typename T> using kernel = void (*)(persistent_arguments<T>);
+
+template <typename T, const persistent_tiling *TILINGS, int I, bool SIDES>
+constexpr kernel<T> kernel_by = persistent_kernel<T, TILINGS[I].radius, TILINGS[I].columns, TILINGS[I].rows,
+                                                  TILINGS[I].warps, TILINGS[I].flags, SIDES>;
+
+template <typename T, const persistent_tiling *TILINGS, int... I>
+kernel<T> kernel_in(std::integer_sequence<int, I...>, int tiling, bool sides)
 {
-    return op->type == DTYPE_F32 ? &persistent_cuda_f32 : &persistent_cuda_f64;
+    static constexpr kernel<T> all[][2] = { { kernel_by<T, TILINGS, I, false>,
+                                              kernel_by<T, TILINGS, I, true> }... };
+    return all[tiling][sides];
 }
 
-static bool plan_of(const device *d, const field_shape *f, const boundary *sides, bool cut,
-                    persistent_plan *plan)
+kernel<float> kernel_of(float, int tiling, bool sides)
+{
+    return kernel_in<float, persistent_star_f32>(temporal_all<persistent_star_f32>, tiling, sides);
+}
+kernel<double> kernel_of(double, int tiling, bool sides)
+{
+    return kernel_in<double, persistent_star_f64>(temporal_all<persistent_star_f64>, tiling, sides);
+}
+
+const persistent_tiling *tiling_of(const stencil *op, const persistent_plan *p)
+{
+    return &persistent_table_of(op).tilings[p->tiling];
+}
+
+size_t shared_bytes_of(const stencil *op, const persistent_plan *p)
+{
+    return persistent_shared_bytes(tiling_of(op, p), p->warps, op->type);
+}
+
+bool plan_of(const device *d, const field_shape *f, const boundary *sides, bool cut, persistent_plan *plan)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     int processors = 0, shared_bytes = 0;
     cudaError_t e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, d->ordinal);
     if (e == cudaSuccess)
         e = cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->ordinal);
-    if (device_cuda_checked(e) != 0 || !persistent_plan_of(op, f->nx, f->ny, sides, cut, processors, plan))
-        return false;
-    return persistent_shared_bytes(&persistent_table_of(op).tilings[plan->tiling], plan->warps, op->type) <=
-           (size_t)shared_bytes;
+    return device_cuda_checked(e) == 0 &&
+           persistent_plan_of(op, f->nx, f->ny, sides, cut, processors, plan) &&
+           shared_bytes_of(op, plan) <= (size_t)shared_bytes;
 }
+
+/* A cooperative launch: all blocks run at the same time, or none. */
+template <typename T>
+cudaError_t launch(const stencil *op, const persistent_plan *p, const persistent_arguments<T> &a,
+                   cudaStream_t stream)
+{
+    const bool sides = a.ax.low != BOUNDARY_NONE || a.ax.high != BOUNDARY_NONE || a.ay.low != BOUNDARY_NONE ||
+                       a.ay.high != BOUNDARY_NONE;
+    cudaLaunchAttribute cooperative = {};
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+    const dim3 blocks((unsigned)(p->tiles_x * p->tiles_y)), threads(32u * (unsigned)p->warps);
+    const cudaLaunchConfig_t config = { blocks, threads, shared_bytes_of(op, p), stream, &cooperative, 1 };
+    const cudaError_t e = cudaLaunchKernelEx(&config, kernel_of(T(), p->tiling, sides), a);
+    const cudaError_t last = cudaGetLastError();
+    return e != cudaSuccess ? e : last;
+}
+
+} // namespace
 
 size_t persistent_bytes_cuda(device *d, const field_shape *f, const boundary *sides, bool cut)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     persistent_plan plan;
     if (!plan_of(d, f, sides, cut, &plan)) return 0;
-    return persistent_layout_of(&persistent_table_of(op).tilings[plan.tiling], &plan, f->nx, f->ny, cut,
-                                op->type)
-        .bytes;
+    return persistent_layout_of(tiling_of(op, &plan), &plan, f->nx, f->ny, cut, op->type).bytes;
 }
 
 void persistent_cuda_release(struct persistent_state **p)
@@ -48,7 +95,7 @@ void persistent_cuda_release(struct persistent_state **p)
 int persistent_prepare_cuda(device *d, const field_shape *f, const boundary *sides, bool cut)
 {
     device_cuda *self = (device_cuda *)d;
-    const persistent_unit *unit = unit_of(&self->bound);
+    const stencil *op = &self->bound;
     persistent_cuda_release(&self->persistent);
     persistent_state *p = self->persistent = (persistent_state *)calloc(1, sizeof *p);
     if (!p) return cudaErrorMemoryAllocation;
@@ -58,8 +105,13 @@ int persistent_prepare_cuda(device *d, const field_shape *f, const boundary *sid
     p->nx = f->nx;
     p->ny = f->ny;
     p->cut = cut;
-    cudaError_t e = unit->upload(&self->bound, self->setup);
-    if (e == cudaSuccess) e = unit->kernels[p->plan.tiling].prepare(&p->plan);
+    const int bytes = (int)shared_bytes_of(op, &p->plan);
+    cudaError_t e = upload_weights(op, self->setup);
+    for (int mirrors = 0; mirrors < 2 && e == cudaSuccess; mirrors++)
+        e = by_type(op->type, [&](auto cell) {
+            return cudaFuncSetAttribute(kernel_of(cell, p->plan.tiling, mirrors),
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        });
     return device_cuda_checked(e);
 }
 
@@ -68,12 +120,33 @@ int persistent_pass_cuda(device *d, const field_shape *f, void *next, const void
                          device_stream *s)
 {
     const device_cuda *self = (const device_cuda *)d;
-    const persistent_state *p = self->persistent;
-    assert(p && p->nx == f->nx && p->ny == f->ny && next != cur && steps > 0);
-    assert(p->cut == (m->above || m->below));
-    const persistent_call call = {
-        &p->plan, f, field_at(f, next, 0, 0),      field_at_const(f, cur, 0, 0), steps, own_sides,
-        p->cut,   m, (unsigned long long *)change, device_cuda_stream(s)
+    const stencil *op = &self->bound;
+    const persistent_state *state = self->persistent;
+    assert(state && state->nx == f->nx && state->ny == f->ny && next != cur && steps > 0);
+    assert(state->cut == (m->above || m->below));
+    const persistent_plan *p = &state->plan;
+    const persistent_layout l = persistent_layout_of(tiling_of(op, p), p, f->nx, f->ny, state->cut, f->type);
+    const auto at = [](void *memory, size_t bytes) { /* NULL: there is no such rank */
+        return memory ? (unsigned *)((char *)memory + bytes) : nullptr;
     };
-    return unit_of(&self->bound)->kernels[p->plan.tiling].pass(&call);
+    return by_type(f->type, [&](auto cell) {
+        using T = decltype(cell);
+        persistent_arguments<T> a = {};
+        a.next = (T *)field_at(f, next, 0, 0);
+        a.cur = (const T *)field_at_const(f, cur, 0, 0);
+        a.pitch = f->pitch;
+        a.ax = axis_of<T>(f->nx, own_sides->x_low, own_sides->x_high);
+        a.ay = axis_of<T>(f->ny, own_sides->y_low, own_sides->y_high);
+        a.tiles_x = p->tiles_x, a.tiles_y = p->tiles_y;
+        a.width = p->width, a.height = p->height;
+        a.halo_x = p->halo_x, a.halo_y = p->halo_y;
+        a.steps = steps, a.steps_between = p->steps_between;
+        a.rows_beyond = l.rows_beyond;
+        a.given = m->here, a.given_there[0] = m->above, a.given_there[1] = m->below;
+        a.flags = at(m->here, l.flags_at);
+        a.flags_there[0] = at(m->above, l.flags_at), a.flags_there[1] = at(m->below, l.flags_at);
+        a.numbers = at(m->here, l.numbers_at);
+        a.change = (unsigned long long *)change;
+        return launch(op, p, a, device_cuda_stream(s));
+    });
 }
