@@ -1,14 +1,9 @@
 /* Every process grid covers every cell once, with neighbours that agree from both sides, and refuses what
  * does not fit in one sentence that names the key and the limit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "ranks/decomp.h"
+#include "support/unit.h"
 
 enum { RANKS_MAX = 64, SIDE_MAX = 131 };
 
@@ -67,7 +62,6 @@ static void check_neighbours(const decomp *d, int depth)
 
 static void every_cell_once_and_neighbours_agree(void **state)
 {
-    (void)state;
     const int64_t sides[][2] = { { 1, 1 },   { 7, 1 },   { 131, 1 }, { 1, 101 },
                                  { 17, 13 }, { 64, 64 }, { 97, 5 },  { 131, 127 } };
     int made = 0;
@@ -96,7 +90,6 @@ static void every_cell_once_and_neighbours_agree(void **state)
 /* Also with more ranks than rows. */
 static void shares_follow_one_another(void **state)
 {
-    (void)state;
     static const int64_t fields[][2] = { { 5, 1 }, { 130, 1 }, { 3, 4 }, { 1, 7 }, { 1LL << 40, 1LL << 20 } };
     for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
         for (int ranks = 1; ranks <= 9; ranks++) {
@@ -116,7 +109,6 @@ static void shares_follow_one_another(void **state)
 
 static void splits_are_even_to_one_cell(void **state)
 {
-    (void)state;
     const int64_t huge = ((int64_t)1 << 40) - 1;
     const decomp d = make(huge, 10007, false, false, 49, 0, 7, 7, 8);
     for (int r = 0; r < 49; r++) {
@@ -145,7 +137,6 @@ static void cheapest_halo_and_rows_first(void **state)
         { 1024, 1024, 8, 8, 0, 1, 8 }, /* one axis asked for fixes the other */
         { 1024, 1024, 8, 0, 2, 1, 4 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const decomp d = make(cases[i].nx, cases[i].ny, true, true, cases[i].ranks, 0, cases[i].asked_x,
                               cases[i].asked_y, cases[i].depth);
@@ -161,7 +152,6 @@ typedef struct refusal {
 
 static void refusals_name_key_and_limit(void **state)
 {
-    (void)state;
     const refusal cases[] = {
         { 64, 64, 4, 3, 2, 1, { "run.ranks_x = 3", "run.ranks_y = 2", "need 6 ranks, and there are 4" } },
         { 64, 64, 4, 3, 0, 1, { "run.ranks_x = 3", "4 ranks", "cannot be cut into 3 columns" } },

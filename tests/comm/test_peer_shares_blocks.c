@@ -31,11 +31,12 @@ static long wrong_bytes(device *d, device_stream *s, unsigned char *mirror, cons
 
 /* Peers of all ranks, and of the next one twice, are made, with that reason where they are not, and all see
  * block i, before and after each has filled its own. */
-static long wrong_peer(device *d, device_stream *s, int i, const char *refusal)
+static long wrong_peer(device *d, int i, const char *refusal)
 {
     int ranks[NEIGHBOURS_MAX], count = 0;
     void *theirs[NEIGHBOURS_MAX];
     unsigned char *mirror;
+    device_stream *s;
     sentence why;
     long wrong = 0;
     assert_true(harness.ranks < NEIGHBOURS_MAX);
@@ -44,6 +45,7 @@ static long wrong_peer(device *d, device_stream *s, int i, const char *refusal)
     peer *p = peer_create(d, ranks, count, bytes_of(harness.rank, i), theirs, harness.comm, &why);
     if (strcmp(p ? "" : why.text, refusal) != 0) print_message("'%s' is not '%s'\n", why.text, refusal);
     if (!p || refusal[0]) return p || strcmp(why.text, refusal) != 0;
+    DEVICE_CALL(d, stream_create, false, &s);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, bytes_of(1, i), (void **)&mirror);
     for (int filled = 0; filled < 2; filled++) {
         if (filled && peer_own(p))
@@ -59,17 +61,15 @@ static long wrong_peer(device *d, device_stream *s, int i, const char *refusal)
     }
     peer_destroy(&p);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
+    DEVICE_CALL(d, stream_destroy, &s);
     return wrong;
 }
 
 static long wrong_peers(device *d, const char *refusal)
 {
-    device_stream *s;
     long wrong = 0;
-    DEVICE_CALL(d, stream_create, false, &s);
-    for (int i = 0; i < BLOCKS; i++) wrong += wrong_peer(d, s, i, refusal);
-    DEVICE_CALL(d, stream_destroy, &s);
-    return wrong;
+    for (int i = 0; i < BLOCKS; i++) wrong += wrong_peer(d, i, refusal);
+    return harness_sum(wrong);
 }
 
 static int open_descriptors(void)
@@ -83,74 +83,62 @@ static int open_descriptors(void)
 
 static void every_block(device *d, transport_kind t)
 {
-    (void)t;
     long wrong = wrong_peers(d, "");
     const int before = open_descriptors();
     wrong += wrong_peers(d, "");
-    wrong += open_descriptors() != before;
-    assert_int_equal(harness_sum(wrong), 0);
+    wrong += harness_sum(open_descriptors() != before);
+    assert_int_equal(wrong, 0);
 }
 
-/* ---- mapping is refused ---- */
+/* ---- no peers ---- */
 
-static int (*real_open)(device *d, const device_handle *h, void **out);
+static device whole; /* what the device was before it failed on the last rank */
 static int refused_code;
 
 static int open_or_refuse(device *d, const device_handle *h, void **out)
 {
-    return harness.rank == harness.ranks - 1 ? refused_code : real_open(d, h, out);
+    return harness.rank == harness.ranks - 1 ? refused_code : whole.handle_open(d, h, out);
+}
+
+static int copy_wrongly(device *d, void *to, const void *from, size_t bytes, device_stream *s)
+{
+    const int code = whole.copy(d, to, from, bytes, s);
+    if (harness.rank == harness.ranks - 1) ((unsigned char *)to)[bytes - 1] ^= 1;
+    return code;
 }
 
 static void refused(device *d, transport_kind t)
 {
     char no_map[256] = "";
-    device_stream *s;
-    (void)t;
     refused_code = d->kind == DEVICE_CUDA ? 800 : EPERM; /* cudaErrorNotPermitted */
     if (harness.ranks > 1)
         snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: %s",
                  harness.ranks - 1, d->error_text(refused_code));
-    real_open = d->handle_open;
+    whole = *d;
     d->handle_open = open_or_refuse;
-    DEVICE_CALL(d, stream_create, false, &s);
-    assert_int_equal(harness_sum(wrong_peer(d, s, 1, no_map)), 0);
-    DEVICE_CALL(d, stream_destroy, &s);
+    assert_int_equal(harness_sum(wrong_peer(d, 1, no_map)), 0);
 }
 
-static int (*real_copy)(device *d, void *to, const void *from, size_t bytes, device_stream *s);
-
-static int copy_wrongly(device *d, void *to, const void *from, size_t bytes, device_stream *s)
-{
-    const int code = real_copy(d, to, from, bytes, s);
-    if (harness.rank == harness.ranks - 1) ((unsigned char *)to)[bytes - 1] ^= 1;
-    return code;
-}
-
-/* What is read in a neighbour's block is not what was written there. */
+/* A neighbour's block does not hold what was written there. */
 static void read_wrongly(device *d, transport_kind t)
 {
     char wrongly[128] = "";
-    device_stream *s;
-    (void)t;
     if (harness.ranks == 1) skip();
     snprintf(wrongly, sizeof wrongly, "rank %d reads the device memory of rank 0 wrongly", harness.ranks - 1);
-    real_copy = d->copy;
+    whole = *d;
     d->copy = copy_wrongly;
-    DEVICE_CALL(d, stream_create, false, &s);
-    assert_int_equal(harness_sum(wrong_peer(d, s, 1, wrongly)), 0);
-    DEVICE_CALL(d, stream_destroy, &s);
+    assert_int_equal(harness_sum(wrong_peer(d, 1, wrongly)), 0);
 }
 
 /* Ranks that take themselves for hosts, as debug builds can. */
 static void other_hosts(device *d, transport_kind t)
 {
-    (void)t;
     setenv("WEFT_PRETEND_HOSTS", harness.ranks == 2 ? "2" : "3", 1);
     hosts *h = hosts_create(harness.comm);
     const bool pretends = h->count > 1;
     hosts_destroy(&h);
     const char *why = pretends ? "rank 0 and its neighbour 1 run on different hosts" : "";
-    const long wrong = harness_sum(wrong_peers(d, why));
+    const long wrong = wrong_peers(d, why);
     unsetenv("WEFT_PRETEND_HOSTS");
     assert_int_equal(wrong, 0);
 }
@@ -158,9 +146,8 @@ static void other_hosts(device *d, transport_kind t)
 /* A device whose memory cannot be shared gives the reason, on every rank. */
 static void host_is_refused(device *d, transport_kind t)
 {
-    (void)t;
     const char *why = "rank 0 shares no device memory: the host device shares no memory between ranks";
-    assert_int_equal(harness_sum(wrong_peers(d, why)), 0);
+    assert_int_equal(wrong_peers(d, why), 0);
 }
 
 /* ---- on the host, and on GPUs ---- */
@@ -173,13 +160,13 @@ static void with_files(void (*body)(device *d, transport_kind t))
     device_destroy(&d);
 }
 
-static void on_the_host(void **state) { (void)state, harness_on_host(host_is_refused); }
-static void blocks_in_files(void **state) { (void)state, with_files(every_block); }
-static void refused_with_files(void **state) { (void)state, with_files(refused); }
-static void read_wrongly_with_files(void **state) { (void)state, with_files(read_wrongly); }
-static void other_hosts_with_files(void **state) { (void)state, with_files(other_hosts); }
-static void blocks_on_cuda(void **state) { (void)state, harness_on_cuda(every_block, TRANSPORT_STAGED); }
-static void refused_on_cuda(void **state) { (void)state, harness_on_cuda(refused, TRANSPORT_STAGED); }
+static void on_the_host(void **state) { harness_on_host(host_is_refused); }
+static void blocks_in_files(void **state) { with_files(every_block); }
+static void refused_with_files(void **state) { with_files(refused); }
+static void read_wrongly_with_files(void **state) { with_files(read_wrongly); }
+static void other_hosts_with_files(void **state) { with_files(other_hosts); }
+static void blocks_on_cuda(void **state) { harness_on_cuda(every_block, TRANSPORT_STAGED); }
+static void refused_on_cuda(void **state) { harness_on_cuda(refused, TRANSPORT_STAGED); }
 
 static int run(void)
 {

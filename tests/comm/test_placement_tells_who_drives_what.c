@@ -1,17 +1,12 @@
 /* From the files of a made-up host: which NICs and cores are near to a GPU, and what is wrong with who drives
  * what. A run that was asked for no device takes the GPUs that it sees, says so where it runs on the host for
  * want of one, and refuses where GPUs were given to it, or are in the machine, that it cannot use. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "support/unit.h"
 #include "topology/topology.h"
 
 static char root[] = "/tmp/weft_sysfs.XXXXXX";
@@ -46,7 +41,6 @@ static void near(const char *pci, const char *wanted)
 
 static void nics_behind_the_same_switch_are_near(void **state)
 {
-    (void)state;
     make_host("sysfs_dgx");
     near("0000:01:00.0", "mlx5_0");
     near("0000:31:00.0", "mlx5_3");
@@ -56,7 +50,6 @@ static void nics_behind_the_same_switch_are_near(void **state)
 
 static void of_other_roots_those_on_the_same_node_are_near(void **state)
 {
-    (void)state;
     make_host("sysfs_node 0 0-3; sysfs_gpu pci0000:0/0000:01:00.0 0; sysfs_gpu pci0000:1/0000:11:00.0 1; "
               "sysfs_net eth9 pci0000:2/0000:21:00.0 1; sysfs_net eth10 pci0000:3/0000:31:00.0 0");
     near("0000:01:00.0", "eth10");
@@ -87,7 +80,6 @@ static void judged(const placement *p, const char *ranks, placement_fault wanted
 
 static void what_is_wrong_is_told_in_words(void **state)
 {
-    (void)state;
     make_host("sysfs_dgx");
     const placement right = placed("0000:11:00.0", 2, 3), any = placed("0000:51:00.0", 0, 7),
                     far = placed("0000:51:00.0", 0, 3);
@@ -122,7 +114,6 @@ static void threads_on_too_few_cpus_are_told(void **state)
         { { "0", "1-2" }, { 1, 9 }, "" },
         { { "0-7", "0-7" }, { 8, 8 }, "" }, /* more than all: no binding's fault */
     };
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         placement_seat all[3];
         sentence said = { "" };
@@ -151,7 +142,6 @@ static void gpus_are_taken_in_turns(void **state)
         { { "ba", "ba", "b", "ab" }, "baba" },
         { { "??", "??", "??" }, "010" },
     };
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char first[6][DEVICE_UUID_BYTES] = { "" };
         for (int r = 0; r < 6 && cases[c].seen[r]; r++) {
@@ -169,7 +159,6 @@ static void gpus_are_taken_in_turns(void **state)
 
 static void rules(void **state)
 {
-    (void)state;
     static const struct {
         gpu_facts f;
         gpu_rule rule;
@@ -203,7 +192,6 @@ static void rules(void **state)
 
 static void environments(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *text, *given;
         bool hidden;

@@ -1,14 +1,9 @@
 /* Nothing that a terminal obeys is left in a text that is not ours, what people read stays as it is, and the
  * end of a buffer is kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "ranks/printable.h"
+#include "support/unit.h"
 
 #define READ "a \\ ~ \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xf4\x8f\xbf\xbf"
 
@@ -23,7 +18,6 @@ static void what_is_no_text_is_numbers(void **state)
         { "\xe0\x80\xaf \xed\xa0\x80", "\\xe0\\x80\\xaf \\xed\\xa0\\x80" },
         { "\xf4\x90\x80\x80 \xf0\x80\x80\xaf", "\\xf4\\x90\\x80\\x80 \\xf0\\x80\\x80\\xaf" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         assert_string_equal(printable_text(pairs[i][0]), pairs[i][1]);
 }
@@ -34,7 +28,6 @@ static void the_end_is_kept(void **state)
     const char *text = "ab\33\xc3\xa9z", *const wanted[] = {
         "", "", "a", "ab", "ab", "ab", "ab", "ab\\x1b", "ab\\x1b", "ab\\x1b\xc3\xa9"
     };
-    (void)state;
     for (size_t bytes = 1; bytes < sizeof wanted / sizeof *wanted; bytes++) {
         char out[16];
         memset(out, '#', sizeof out);
@@ -48,7 +41,6 @@ static void eight_stay(void **state)
 {
     const char *kept[8];
     char text[2] = "a";
-    (void)state;
     for (int i = 0; i < 8; i++, text[0]++) kept[i] = printable_text(text);
     for (int i = 0; i < 8; i++) assert_int_equal(kept[i][0], 'a' + i);
 }

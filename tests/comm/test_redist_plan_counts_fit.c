@@ -1,14 +1,9 @@
 /* A distributed transpose of 2^33 cells is cut into messages that tile it, each small enough for one MPI
  * count, and so are the chunks of a halo message of 2^33 bytes. Pure arithmetic: nothing is allocated. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "exchange/redist.h"
+#include "support/unit.h"
 #include "transports/message.h"
 
 /* The parts of a cut, in order, tile its box: rows of parts with common edges. Returns how many. */
@@ -33,7 +28,6 @@ static int64_t parts_that_tile(box whole, dtype t)
 
 static void huge_boxes_are_cut(void **state)
 {
-    (void)state;
     const int64_t cells = (int64_t)1 << 33;
     const int64_t widths[] = {
         1, 2, 63, 64, 65, 1000, 92681, (int64_t)1 << 20, cells / 64, cells / 63, cells / 2 + 1, cells
@@ -52,7 +46,6 @@ static void huge_boxes_are_cut(void **state)
 
 static void small_and_empty_boxes(void **state)
 {
-    (void)state;
     assert_true(parts_that_tile(box_make(4, 4, 0, 9), DTYPE_F64) == 0);
     assert_true(parts_that_tile(box_make(0, 1024, 0, 1024), DTYPE_F64) == 1);
     assert_true(parts_that_tile(box_make(0, 1024, 0, 1025), DTYPE_F64) == 2);
@@ -61,7 +54,6 @@ static void small_and_empty_boxes(void **state)
 
 static void pairs_of_2_to_33_cells(void **state)
 {
-    (void)state;
     decomp from, to;
     sentence why;
     int64_t cells = 0;
@@ -77,7 +69,6 @@ static void pairs_of_2_to_33_cells(void **state)
 
 static void chunks_of_halo_messages(void **state)
 {
-    (void)state;
     const int64_t bytes = ((int64_t)1 << 33) + 12, most = MESSAGE_PIECE_BYTES_MAX;
     assert_true(message_chunk_of(bytes, INT64_MAX) == most && message_chunk_of(bytes, 1 << 20) == most);
     assert_true(message_chunk_of(1 << 20, 1 << 20) == 1 << 20);

@@ -2,20 +2,15 @@
  * own, of which nothing stays; and however it ends (status, signal, not there) the parent learns it.
  * release: AddressSanitizer takes a signal for a status */
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/sanitized.h"
+#include "support/unit.h"
 #include "topology/topology.h"
 
 static char self[4096];
@@ -74,7 +69,6 @@ static void ends_with(const char *exe, const char *part, bool wanted, const char
 
 static void every_end_is_learnt(void **state)
 {
-    (void)state;
     for (int i = 0; i < GO; i++) assert_int_equal(setenv(go[i], "x", 1), 0);
     for (int i = 0; i < STAY; i++) assert_int_equal(setenv(stay[i], "x", 1), 0);
     ends_with(self, "environment", true, "ended with status 0");
@@ -86,7 +80,6 @@ static void every_end_is_learnt(void **state)
 /* Beside a file that is not theirs. */
 static void nothing_of_their_files_stays(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/weft_test.XXXXXX", beside[sizeof folder + 8];
     int entries = 0;
     assert_non_null(mkdtemp(folder));

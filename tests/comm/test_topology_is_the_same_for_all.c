@@ -12,7 +12,6 @@
 
 static void hosts_ranks_and_binding(void **state)
 {
-    (void)state;
     cpu_set_t set;
     long wrong = 0;
     const cpu_set_t said = sysfs_cpus(harness.binding);
@@ -27,7 +26,6 @@ static void hosts_ranks_and_binding(void **state)
 
 static void the_first_no_is_everybodys(void **state)
 {
-    (void)state;
     sentence why;
     sentence_set(&why, "rank %d", harness.rank);
     long wrong = !agree_or_say(true, &why, harness.comm) || atoi(why.text + 5) != harness.rank;
@@ -38,7 +36,6 @@ static void the_first_no_is_everybodys(void **state)
 
 static void auto_takes_the_best_for_all(void **state)
 {
-    (void)state;
     sentence why, notes;
     const bool no_cuda = harness_cuda_missing(NULL);
     device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, &why, &notes);
@@ -63,7 +60,6 @@ static int be_alone(void)
 
 static void a_ranks_child_is_an_mpi_program_of_its_own(void **state)
 {
-    (void)state;
     sentence how;
     const bool well = topology_spawn(harness_exe, ALONE, &how);
     if (!well) print_error("the child %s\n", how.text);
@@ -88,7 +84,6 @@ static void probe(bool claims, device *d, const char *child, bool wanted, const 
 
 static void words_of_the_device_the_mpi_and_the_child(void **state)
 {
-    (void)state;
     device *host = device_host_create(1), *d = deferred_device_create(1);
     probe(true, d, "/bin/true", true, "");
     probe(true, host, "/bin/true", false, "computes on the host");
@@ -112,7 +107,6 @@ static int lossy_copy(device *d, void *to, const void *from, size_t bytes, devic
 
 static void data_arrives_damaged(void **state)
 {
-    (void)state;
     device *d = deferred_device_create(1);
     /* Alone, a damage on the way out and one on the way in would undo each other. */
     whole_copy = d->copy;
@@ -123,14 +117,12 @@ static void data_arrives_damaged(void **state)
 
 static int no_memory(device *d, device_memory where, size_t bytes, void **out)
 {
-    (void)d, (void)where, (void)bytes;
     *out = NULL;
     return 1;
 }
 
 static void a_rank_has_no_memory(void **state)
 {
-    (void)state;
     device *d = deferred_device_create(1);
     if (harness.rank == 0) d->alloc = no_memory;
     probe(true, d, "/bin/true", false, "no device memory");
@@ -140,7 +132,6 @@ static void a_rank_has_no_memory(void **state)
 /* Whatever it is here. */
 static void the_probe_gives_one_answer(void **state)
 {
-    (void)state;
     sentence why, notes;
     device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, &why, &notes);
     const bool yes = topology_probe_aware(&harness, d, harness_exe, &why);

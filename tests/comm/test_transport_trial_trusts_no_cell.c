@@ -55,7 +55,6 @@ static bool is_whole_reason(const fixture *f, const char *reason)
 
 static void what_is_refused_has_its_reason(void **state)
 {
-    (void)state;
     for (int ranks_x = 1; ranks_x <= harness.ranks && harness.ranks > 1; ranks_x++) {
         if (harness.ranks % ranks_x) continue;
         sentence why = { "" };
@@ -91,7 +90,6 @@ static int lose_a_cell(device *d, const field_shape *shape, void *field, const v
 static void what_loses_a_cell_does_not_serve(void **state)
 {
     sentence why = { "" };
-    (void)state;
     if (harness.ranks == 1) return;
     fixture f = make(1);
     whole_unpack = f.d->unpack;

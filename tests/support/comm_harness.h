@@ -4,20 +4,15 @@
  * agree on the sum before they assert: no rank leaves another in an MPI call. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "exchange/halo.h"
 #include "ranks/check.h"
 #include "support/deferred_device.h"
+#include "support/unit.h"
 #include "topology/topology.h"
 
 static topology harness;
