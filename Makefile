@@ -279,14 +279,12 @@ coverage-built:
 
 # The long forms, whose results stand in tests/README.md. FUZZ_FLAGS and SOAK_FLAGS: variables NAME=VALUE of the test's own.
 .PHONY: fuzz soak
-FUZZ := $(patsubst %.c,$(BUILD)/sanitize/%,$(wildcard tests/*/test_damaged_*.c))
-fuzz:
-	@$(MAKE) --no-print-directory SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize $(FUZZ)
-	@for unit in $(FUZZ); do env WEFT_FUZZ_DECKS=875000 WEFT_FUZZ_LINES=125000 \
-	    ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=64 $(FUZZ_FLAGS) $$unit || exit; done
+fuzz: tested-release tested-sanitize
+	@env BUILD=$(BUILD) MPIRUN='$(MPIRUN)' WEFT_FUZZ_DECKS=875000 WEFT_FUZZ_LINES=125000 WEFT_DAMAGE_FLIPS=1000 WEFT_SOAK_DISKS=1000 \
+	    WEFT_RANDOM_DECKS=1000 TEST_LIMIT_S=9000 $(FUZZ_FLAGS) \
+	    tests/run test_damaged_ test_state_damage_is_found test_power_cut test_random_decks
 soak:
-	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/,io/test_power_cut_leaves_a_whole_state \
-	    io/test_state_damage_is_found miniapp/test_random_decks_match_a_plain_reference)
+	@$(MAKE) --no-print-directory all
 	@$(MAKE) --no-print-directory all SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/long/soak $(SOAK)
 
@@ -364,12 +362,12 @@ help:
 	@echo 'make                builds build/weft, with the CUDA device if nvcc is found'
 	@echo 'make run            installs what is missing, builds, runs heat2d and draws a wave, on 2 ranks or one per GPU'
 	@echo 'make test           installs what is missing, builds the release and that of the sanitizers, tests'
-	@echo 'make test-all       runs also tests that need a service: Slurm, a browser, VTK, MPICH, SimGrid'
+	@echo 'make test-all       runs also tests that need a service: Slurm, VTK, MPICH, SimGrid'
 	@echo 'make coverage       lines and branches that the tests reach, file by file: build/coverage/coverage/index.html'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing to build, run, and draw a study'
-	@echo 'make fuzz           reads a million damaged decks and command lines under the sanitizers'
+	@echo 'make fuzz           damages a million decks and command lines, 1000 states, and disks behind each call; 1000 random decks'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
-	@echo 'make soak           kills, signals and starves runs of disk space for 1.5 hours; SOAK="kills disks" does only these parts'
+	@echo 'make soak           kills and signals runs for an hour; SOAK="kills signals" does only these parts'
 	@echo 'make faults         breaks copies of the tree, one place at a time, and says what the tests find; FAULTS="io jobs": in these rooms'
 	@echo 'make test-elsewhere builds with the oldest and newest gcc, clang, MPIs, HDF5 and CUDA, and for arm64, and compares decks; an hour'
 	@echo 'make lines          lines, tokens and files of each room, and what is above tests/support/ceilings'

@@ -91,36 +91,6 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     done
 }
 
-@test "the job's cgroup limits memory, shared by its ranks, and threads: nothing is killed" {
-    local groups=(memory/weft_$$ cpu/weft_$$) group limit
-    local limits=("memory/weft_$$/memory.limit_in_bytes 400M" "cpu/weft_$$/cpu.cfs_quota_us 100000") # one CPU
-    cd /sys/fs/cgroup
-    if [ -e cgroup.controllers ]; then # version 2
-        groups=(weft_$$) limits=("weft_$$/memory.max 400M" "weft_$$/cpu.max 100000 100000")
-        echo "+memory +cpu" >cgroup.subtree_control || skip "it has no memory and cpu to give"
-    fi 2>/dev/null
-    groups=("${groups[@]/#/$PWD/}")
-    for group in "${groups[@]}"; do mkdir -p "$group/step" 2>/dev/null || skip "$group: no group can be made"; done
-    for limit in "${limits[@]}"; do echo "${limit#* }" >"${limit%% *}"; done
-    cd "$BATS_TEST_TMPDIR"
-    within() (
-        for group in "${groups[@]}"; do echo "$BASHPID" >"$group/step/cgroup.procs"; done
-        unset OMP_NUM_THREADS
-        "$@"
-    )
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4096 grid.ny=7000 time.steps=3 run.device=host # 459 MB
-    weft_alone d.ini --dry-run >/dev/null
-    refuses 3 within weft_alone d.ini --dry-run -- memory "the job's cgroup"
-    refuses 3 within weft_run 2 d.ini grid.ny=6500 -- memory "the job's cgroup"
-    within weft_run 2 d.ini grid.ny=3000
-    expect "limit and threads of info" "cgroup 1" \
-        "$(within timeout -k 5 $hang_s "$weft" info --json 3>&- | jq -r '.ranks[0] | "\(.memory_limit) \(.threads)"')"
-    for group in "${groups[@]}"; do
-        wait_for rmdir "$group/step" 2>/dev/null
-        wait_for rmdir "$group" 2>/dev/null
-    done
-}
-
 @test "unwritable places are exit 3, and named, before the run" {
     deck d.ini "${good[@]}" checkpoint.every=2
     refuses 3 weft_run 2 d.ini checkpoint.dir=/dev/null/x -- checkpoint.dir /dev/null/x

@@ -116,14 +116,3 @@ library() { # soname, linker name, flags...
     HDF5_LIBS="-L$here -lhdf5" run "${deps[@]}"
     [[ $output != *"another MPI"* ]] || { echo "$output"; return 1; }
 }
-
-@test "what only the tests and jobs/compare need is not installed for those who run" {
-    echo raise ImportError >scipy.py
-    local missing deps
-    deps=$(make -s -n -C "$top" deps | awk '{ print $NF }')
-    missing=$(PYTHONPATH=$PWD "$top/.ci/install-deps" --check "$deps" 2>&1 || true)
-    [[ $missing != *scipy* && $missing != usage* ]] || { echo "$missing"; return 1; }
-    PYTHONPATH=$PWD run "$top/.ci/install-deps" --check test
-    expect status 1 "$status"
-    [[ $output == "Missing here: "*python3-scipy* ]] || { echo "$output"; return 1; }
-}

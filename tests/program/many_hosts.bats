@@ -60,25 +60,6 @@ same_bits() { # deck layout...
     expect "on both hosts, verified" true "$(jq -s 'all(.verified and .ranks == 2 and .machine.hosts == ["hosta", "hostb"])' results.jsonl)"
 }
 
-@test "hosts leave nothing behind when the test that made them is killed" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}"
-    bash -c '"$0" up "$1" . 2 & wait' "$hosts" other 3>&- &
-    local test=$! spaces
-    wait_for grep -qx ready other/state
-    world=other over a:1,b:1 "$weft" run d.ini time.steps=1000000000 output.record="endless.$$" output.progress=on >out 2>&1 &
-    disown
-    wait_for grep -q 'step [1-9]' out
-    spaces="net:\[($(cat other/net.* | paste -sd '|'))\]"
-    any_left() { find /proc/[0-9]*/ns/net -printf '%l\n' 2>/dev/null | grep -qE "$spaces"; }
-    none_left() { ! any_left; }
-    any_left
-    kill -KILL $test
-    wait_for none_left
-    ranks_ended() { ! pgrep -f "output.record=endless[.]$$"; }
-    wait_for ranks_ended
-    expect "mounts" "" "$(grep -F "$PWD" /proc/mounts)"
-}
-
 # ---- last, since the links stay so ----
 
 narrow() { # tc's words for a queue, on both ends of the link between hosta and hostb

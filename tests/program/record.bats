@@ -81,28 +81,6 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect command "weft run d?ck.ini" "$(record .command)"
 }
 
-@test "runs at the same time append whole lines" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 time.steps=2
-    local pids=() i
-    for i in 1 2 3 4 5 6; do
-        "$weft" run d.ini >/dev/null 3>&- &
-        pids+=($!)
-    done
-    wait "${pids[@]}"
-    expect "lines that are whole objects" 6 "$(jq -c 'select(.program == "weft")' results.jsonl | wc -l)"
-}
-
-@test "a picture is a PNG of at most a megapixel" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=900 time.steps=2 problem.mode_x=3 output.picture=p.png
-    weft_run 3 d.ini
-    expect "signature" 89504e470d0a1a0a "$(od -An -tx1 -N 8 p.png | tr -d ' ')"
-    local w h
-    w=$((16#$(od -An -tx1 -j 16 -N 4 p.png | tr -d ' '))) h=$((16#$(od -An -tx1 -j 20 -N 4 p.png | tr -d ' ')))
-    [ $((w * h)) -le 1000000 ]
-    [ $w -gt 500 ]
-    [ $w -gt $h ]
-}
-
 # bats test_tags=gpus:part
 @test "the phases make the run whole: in the record, and in the table with their percent; rows of less than .1 % are left out" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=2000 grid.ny=1000 time.steps=40 checkpoint.every=20 time.norm_every=10 \

@@ -53,20 +53,6 @@ goes_on() { # steps that it runs to the end, texts of its sentences in their ord
     refuses 3 weft_alone d.ini --restart "$(checkpoint 10)" -- step_0000000010.h5
 }
 
-@test "a flipped bit in the level before, or in the matrix that is not the result: named and skipped too" {
-    local kind field alpha=problem.alpha=0.2
-    for kind in wave transpose; do
-        field=/fields/u_prev
-        [ $kind = wave ] || field=/fields/a alpha=
-        deck d.ini problem.kind=$kind $alpha "${plate[@]}" time.steps=20 checkpoint.every=10
-        weft_alone d.ini
-        reference=$(fingerprint)
-        flip "$(checkpoint 20)" $field
-        goes_on 10 "$(checkpoint 20)" $field
-        rm -r checkpoints
-    done
-}
-
 # Root, too, may not read what others may not.
 unprivileged() {
     local drop=()

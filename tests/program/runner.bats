@@ -90,15 +90,6 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     [ ! -e build/tests.json ] # these were not all
 }
 
-@test "of jobs that need as much, one that is said to be slow begins first" {
-    gpus 1
-    unit a "gpus: part" ""
-    unit b "gpus: part
- * slow: a minute" ""
-    TEST_GPU_JOBS=1 tests/run
-    expect "in the first run" "b a" "$(sed -n 's/^begins \(.\).*/\1/p' log | xargs)"
-}
-
 @test "beside a job of several GPUs each of them has one job that shares it, and a job of one GPU has none" {
     gpus 2
     unit two_a "gpus: 2" "await part_1; await part_2; sleep .3"
@@ -170,20 +161,6 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect status 1 "$status"
     expect "what was killed" 1 "$(grep -c '^FAIL .*made/test_killed . 0  (ended without a report)' printed)"
     expect "last line" "5 passed, 1 failed, 0 skipped" "$(tail -n 1 printed)"
-}
-
-@test "a line of a file of bats is printed when its test ends, with the output of one that fails" {
-    local n
-    for n in 1 2; do
-        printf '%s\n' '@test "quick" { true; }' '@test "slow" {' \
-            "until grep -q 'made$n.bats: quick' '$PWD/printed'; do sleep .1; done" '}' \
-            '@test "wrong" { seq 3; false; }' '@test "last" { true; }' >tests/program/made$n.bats
-    done
-    timeout -k 5 $hang_s tests/run >printed 3>&- || true
-    cat printed
-    expect "blocks that are whole" 2 "$(grep -A 5 '^FAIL .*wrong' printed | grep -cE '^    # 3$')"
-    expect "lines in them" 5 "$(sed -n '/^FAIL .*made1/,/^[^ ]/p' printed | grep -c '^    ')"
-    expect "last line" "6 passed, 2 failed, 0 skipped" "$(tail -n 1 printed)"
 }
 
 @test "a file that needs a service is left to --all, or named; the last line counts its tests" {

@@ -2,7 +2,6 @@
 
     pages.py TOP links     every link leads to a file or folder that is there, and to a heading in it
     pages.py TOP names     every path of the tree and every source file that a page names in `code` is there
-    pages.py TOP hashes    no page cites a commit
     pages.py TOP style     no word that needs a second reading; "per cell", not "a cell"
 
 Prints one line for each place to be mended and ends with 1; else prints how many places it has looked at. TOP is a
@@ -102,18 +101,6 @@ def names(top):
                     yield page, number, None if is_there(name, files, folders) else "`%s`: no such file" % name
 
 
-# ---- commits ----
-
-
-def hashes(top):
-    for page in (f for f in files_of(top) if f.endswith(".md")):
-        for number, line in numbered(without_code((top / page).read_text())):
-            yield page, number, None
-            for word in re.findall(r"(?<![\w.#-])[0-9a-f]{7,40}(?![\w-])", line):
-                if re.search("[a-f]", word) and re.search("[0-9]", word):
-                    yield page, number, "%s: a commit" % word
-
-
 # ---- style ----
 
 WORDS = (r"foretold", r"foretells?", r"so many", r"sa(?:y|ys|id) otherwise", r"nobody's")
@@ -167,7 +154,7 @@ def style(top):
 
 
 def main():
-    top, check = Path(sys.argv[1]).resolve(), {"links": links, "names": names, "hashes": hashes, "style": style}[sys.argv[2]]
+    top, check = Path(sys.argv[1]).resolve(), {"links": links, "names": names, "style": style}[sys.argv[2]]
     looked, wrong = 0, 0
     for page, number, complaint in check(top):
         looked += 1
