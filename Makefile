@@ -362,7 +362,7 @@ help:
 	@echo 'make                builds build/weft, with the CUDA device if nvcc is found'
 	@echo 'make run            installs what is missing, builds, runs heat2d and draws a wave, on 2 ranks or one per GPU'
 	@echo 'make test           installs what is missing, builds the release and that of the sanitizers, tests'
-	@echo 'make test-all       runs also tests that need a service: Slurm, VTK, MPICH, SimGrid'
+	@echo 'make test-all       runs also tests that need a service: Slurm, VTK, SimGrid'
 	@echo 'make coverage       lines and branches that the tests reach, file by file: build/coverage/coverage/index.html'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing to build, run, and draw a study'
 	@echo 'make fuzz           damages a million decks and command lines, 1000 states, and disks behind each call; 1000 random decks'

@@ -12,8 +12,8 @@ setup() {
 }
 
 gpus() { # how many there are
-    { echo '#!/bin/sh' && for ((i = 0; i < $1; i++)); do echo "echo 'GPU $i: Made Up M$i (UUID: GPU-$i)'"; done; } >bin/nvidia-smi
-    chmod +x bin/nvidia-smi
+    local i
+    stand_in bin/nvidia-smi "$(for ((i = 0; i < $1; i++)); do echo "echo 'GPU $i: Made Up M$i (UUID: GPU-$i)'"; done)"
 }
 
 # A unit whose release build tells the log when it begins and ends, and on which GPUs; that of the sanitizers tells
@@ -31,8 +31,7 @@ unit() { # name, line of its first comment, what it does
 }
 
 a_launcher() { # of one process
-    printf '#!/bin/sh\nwhile [ "$1" != -n ]; do shift; done\nexport RANKS=$2\nshift 2\n"$@"\n' >bin/mpirun
-    chmod +x bin/mpirun
+    stand_in bin/mpirun 'while [ "$1" != -n ]; do shift; done; export RANKS=$2; shift 2; "$@"'
 }
 
 passes() { # words of tests/run
@@ -105,8 +104,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
 
 @test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
     unit one "gpus: 1 release: it tells" ""
-    printf '#!/bin/sh\nexit 9\n' >bin/nvidia-smi
-    chmod +x bin/nvidia-smi
+    stand_in bin/nvidia-smi 'exit 9'
     tests/run
     gpus 0
     tests/run
@@ -121,8 +119,9 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
 @test "all tests of a bats file run without GPUs, and those with a tag once more, each a job with as many as the tag says" {
     gpus 2
     printf '%s\n' 'saw() { echo "$BATS_TEST_DESCRIPTION ${CUDA_VISIBLE_DEVICES-any}" >>"'"$PWD"'/log"; }' '@test "plain" { saw; }' \
-        '# bats test_tags=gpus:1' '@test "one (a.b), [c]" { saw; [ -n "$CUDA_VISIBLE_DEVICES" ] || skip "no GPU"; }' '@test "one (a.b), [c] and more" { saw; }' '# bats test_tags=slow,gpus:4' \
-        '@test "all" { saw; }' '# bats test_tags=gpus:part' '@test "wrong" { [ -z "$CUDA_VISIBLE_DEVICES" ]; }' >tests/program/made.bats
+        '# bats test_tags=gpus:1' '@test "one (a.b), [c]" { saw; [ -n "$CUDA_VISIBLE_DEVICES" ] || skip "no GPU"; }' \
+        '@test "one (a.b), [c] and more" { saw; }' '# bats test_tags=slow,gpus:4' '@test "all" { saw; }' \
+        '# bats test_tags=gpus:part' '@test "wrong" { seq 3; [ -z "$CUDA_VISIBLE_DEVICES" ]; }' >tests/program/made.bats
     run tests/run made.bats
     expect status 1 "$status"
     # the one may have either GPU
@@ -130,6 +129,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
         "$(sed 's/ $//; s/\] 1$/] 0/' log | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
     expect "reports" 'FAIL wrong / ok all / ok one (a.b), [c]' \
         "$(sed -nE 's/^(FAIL|ok) +[0-9.]+ s  made.bats with GPUs: (.*)/\1 \2/p' <<<"$output" | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
+    expect "lines of the one that fails" 3 "$(sed -n '/^FAIL .*wrong/,/^[^ ]/p' <<<"$output" | grep -c '^    # [1-3]$')"
     expect "jobs" "8 tests in 4 jobs, 4 at a time; 3 of them with GPUs, of which there are 2" "${lines[0]%:*}"
     expect "last line: what is skipped without a GPU is told of the job that has one" "6 passed, 1 failed, 0 skipped" "${lines[-1]}"
 }

@@ -84,11 +84,9 @@ in_init() { # program argument...
 
 # jobs/weft.sbatch without Slurm: `scontrol` writes its words to a file, mpirun starts the program alone.
 batch() { # what the program does; sets $mpirun, the shell's pid
-    mkdir -p bin
-    printf '#!/bin/sh\n[ "$1" != requeue ] || echo "$*" >>requeued\n' >bin/scontrol
-    printf '#!/bin/sh\nwhile [ "$1" != %s/program ]; do shift; done\nexec "$@"\n' "$PWD" >bin/mpirun
-    printf '#!/bin/sh\n%s\n' "$1" >program
-    chmod +x bin/* program
+    stand_in bin/scontrol '[ "$1" != requeue ] || echo "$*" >>requeued'
+    stand_in bin/mpirun "while [ \"\$1\" != $PWD/program ]; do shift; done; exec \"\$@\""
+    stand_in program "$1"
     rm -f there go_on requeued
     PATH=$PWD/bin:$PATH SLURM_JOB_ID=7 SLURM_NTASKS=1 WEFT_LAUNCHER=mpirun WEFT=$PWD/program \
         WEFT_JOBS=$top/jobs bash "$top/jobs/weft.sbatch" d.ini >out 2>&1 3>&- &

@@ -140,8 +140,7 @@ reaches() { # state: the job $job, within a minute; its output is printed
 }
 
 @test "a job that was requeued as often as it may, or may not be, is left with status 75 and says how to go on" {
-    printf '#!/bin/sh\n[ "$1" = info ] || { echo "words: $*"; exit 75; }\n' >stops
-    chmod +x stops
+    stand_in stops '[ "$1" = info ] || { echo "words: $*"; exit 75; }'
     stopped_job() { WEFT=$PWD/stops sbatch --parsable --gpus-per-node=0 "$@" "$top/jobs/weft.sbatch" d.ini time.steps=9; }
     jobs=("$(WEFT_REQUEUES=0 stopped_job)" "$(stopped_job --no-requeue)" "$(stopped_job --no-requeue --gpus-per-node=2)")
     for job in "${jobs[@]}"; do
@@ -177,8 +176,8 @@ reaches() { # state: the job $job, within a minute; its output is printed
 }
 
 @test "an array over the nodes checks each one once, and jobs/judge ranks them by name" {
-    printf '#!/bin/sh\nexec unshare --uts sh -c '"'"'hostname "$SLURMD_NODENAME" && exec "$0" "$@"'"'"' %s "$@"\n' "$weft" >named # as nodes are
-    chmod +x named
+    # each has its node's name
+    stand_in named 'exec unshare --uts sh -c '"'"'hostname "$SLURMD_NODENAME" && exec "$0" "$@"'"'"" $weft \"\$@\""
     job=$(WEFT=$PWD/named WEFT_JOBS=$top/jobs sbatch --parsable --array=1-2 --gpus-per-node=0 "$top/jobs/check.sbatch" \
         device=host level=quick budget=0.01 reference=none)
     wait_for queue_is_empty
