@@ -165,29 +165,25 @@ load ../support/helper
     grep -q '^verdict  *exact' seen
 }
 
+rest='.*GCells/s, [0-9.]+(e-[0-9]+)? x a copy .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' # of a line of progress
+
 @test "the progress line, with the time that is left, is for terminals; a short run leaves none in a log" {
     command -v script >/dev/null || skip "script is missing, which makes a terminal"
     script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=300 time.steps=1000000000
-    local line='step [0-9]+ of 1000000000 .*GCells/s, [0-9.]+(e-[0-9]+)? x a copy .*[0-9]{2}:[0-9]{2}:[0-9]{2} left'
     weft_alone d.ini time.steps=200 2>silent >&2
     ! grep -q ' left' silent || { cat silent; return 1; }
-    until_seen() { # file that a run in the background writes, expression
-        wait_for grep -qE "$2" "$1"
-        kill -KILL $(rank_pids output.record=progress.jsonl)
-        wait $! || true
-    }
-    "$weft" run d.ini output.record=progress.jsonl output.progress=on >asked 2>&1 3>&- &
-    until_seen asked "^$line\$"
     script -qfec "$weft run d.ini output.record=progress.jsonl" /dev/null >seen </dev/null 3>&- &
-    until_seen seen $'\r'"$line"
+    wait_for grep -qE $'\r'"step [0-9]+ of 1000000000 $rest" seen
+    kill -KILL $(rank_pids output.record=progress.jsonl)
+    wait $! || true
 }
 
 @test "a run that is killed leaves a log of what ran, where, and how far it came" {
     deck d.ini problem.kind=custom problem.weights="0.1 0.8 0.1" grid.nx=100000 time.steps=1000000000 run.tune=off
     "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" run d.ini output.progress=on output.record=killed.jsonl >log 2>&1 3>&- &
     mpirun=$!
-    wait_for grep -q '^step [1-9][0-9]* of 1000000000 ' log
+    wait_for grep -qE "^step [1-9][0-9]* of 1000000000 $rest\$" log
     kill -9 $(rank_pids output.record=killed.jsonl)
     ends
     expect "how it ended" 137 "$status"

@@ -10,7 +10,6 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     deck d.ini "${good[@]}"
     deck misspelt.ini "${good[@]}" chekpoint.every=2
     deck twice.ini "${good[@]}" grid.nx=41
-    deck open.ini problem.kind=heat grid.nx=40 time.steps=5
     refuses 2 weft_run 2 misspelt.ini -- misspelt.ini: chekpoint.every checkpoint.every
     refuses 2 weft_run 2 d.ini problem.kind=heet -- problem.kind heet heat
     refuses 2 weft_run 3 nowhere.ini -- nowhere.ini
@@ -18,10 +17,6 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     refuses 2 weft_run 6 d.ini run.ranks_x=4 run.ranks_y=2 -- run.ranks_x
     refuses 2 weft_run 6 d.ini problem.order=16 problem.alpha=0.13 run.ranks_x=6 -- 8
     refuses 2 weft_alone twice.ini -- grid.nx
-    refuses 2 weft_alone open.ini -- problem.alpha
-    refuses 2 weft_alone d.ini problem.alpha=0.2501 -- problem.alpha 0.25
-    refuses 2 weft_alone d.ini problem.alhpa=0.1 -- problem.alhpa problem.alpha
-    refuses 2 weft_alone d.ini run.tune=maybe -- run.tune maybe "off, on"
     refuses 2 weft_alone d.ini checkpoint.writers=-1 -- checkpoint.writers -1 "0 .. 16777216"
     refuses 2 weft_alone d.ini 'output.final=~/a.h5' -- output.final '~/a.h5' "no shell expands"
     refuses 2 weft_alone d.ini 'checkpoint.dir=$SCRATCH/c' -- checkpoint.dir '$SCRATCH/c' "no shell expands"

@@ -73,15 +73,6 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     same_bits f.ini "${few[@]}"
 }
 
-# bats test_tags=gpus:part
-@test "over TCP, as where hosts are several" {
-    "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' || skip "only Open MPI takes --mca"
-    deck heat.ini problem.kind=heat problem.alpha=0.1 problem.initial=random "${plate[@]}"
-    deck transpose.ini problem.kind=transpose "${plate[@]}"
-    LAUNCH_FLAGS+=" --mca btl self,tcp"
-    for kind in heat transpose; do same_bits $kind.ini "3 run.feed=auto" "2 run.feed=auto"; done
-}
-
 # bats test_tags=gpus:2
 @test "host and GPU give the same bits, as the run comes, by single steps and without trials" {
     local kind fuse

@@ -1,6 +1,5 @@
 # jobs/weft.sbatch and check.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of theirs in the test's folder. A job
-# over two nodes ends with an exact verdict; one that is told to stop leaves a checkpoint, is requeued, and goes on; the arrays
-# of a study fill one results file.
+# over two nodes ends with an exact verdict; one that is told to stop leaves a checkpoint, is requeued, and goes on.
 #
 # test-all: Slurm's daemons, and a minute
 load ../support/helper
@@ -193,19 +192,4 @@ reaches() { # state: the job $job, within a minute; its output is printed
     [[ $status = [014] ]] || { cat said; return 1; }
     grep -q '^2 nodes: ' said
     expect "nodes" "n1 n2" "$(awk '$1 ~ /^n[12]$/ { print $1 }' said | sort | xargs)"
-}
-
-@test "a study as job arrays: elements that run at once fill one results file with whole lines, each point once" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=61 grid.ny=47 time.steps=30
-    printf 'deck = d.ini\nranks = 1 2\nranks_per_node = 1\nrepeats = 2\n' >study.ini
-    printf 'sbatch = --gpus-per-node=0\n[run]\nlanes = 1, 2, 3\n' >>study.ini
-    "$top/jobs/study" study.ini --submit >said
-    expect "arrays" 2 "$(grep -c '^array [0-9]*: 3 points on [12] ranks' said)"
-    wait_for queue_is_empty
-    cat weft-study-*.out
-    expect "lines" 12 "$(wc -l <study.jsonl)"
-    expect "whole records" 12 "$("$top/jobs/records" run study.jsonl | wc -l)"
-    "$top/jobs/study" study.ini --submit | grep '12 of 12 are in study.jsonl'
-    expect "points" "1 1, 1 1, 1 2, 1 2, 1 3, 1 3, 2 1, 2 1, 2 2, 2 2, 2 3, 2 3" \
-        "$(jq -r '"\(.ranks) \(.asked.lanes)"' study.jsonl | sort | paste -sd, | sed 's/,/, /g')"
 }
