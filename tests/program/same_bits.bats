@@ -191,12 +191,6 @@ same_answer() { # ranks deck arguments...: that of the last run
     expect fingerprint "$(fingerprint)" "$(fingerprint drift.jsonl)"
 }
 
-@test "ranks that drift apart: messages, rows and columns cut" {
-    deck d.ini "${wave[@]}" time.steps=3000 run.device=host
-    weft_alone d.ini
-    same_answer 4 d.ini run.ranks_x=2 run.lanes=2
-}
-
 # bats test_tags=gpus:2
 @test "ranks that drift apart: peers that store into each other's memory, in-kernel and overlapped" {
     needs_gpu
