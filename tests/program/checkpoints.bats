@@ -61,7 +61,8 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     weft=$weft_sanitize
     deck d.ini "${heat[@]}" time.steps=6 checkpoint.every=3 checkpoint.keep=0
     weft_run 2 d.ini time.steps=3
-    WEFT_FAULT=checkpoint_flip:1 refuses 3 weft_run 2 d.ini checkpoint.writers=2 --restart checkpoints --quiet -- \
+    WEFT_FAULT=checkpoint_flip:1 refuses 3 \
+        weft_run 2 d.ini checkpoint.writers=2 --restart checkpoints --quiet -- \
         "$(checkpoint 6)" "rank 1 read back other values than were written: part 1" \
         "/1.h5), block 0, rows 80 .. 159 of /fields/u: CRC-32C"
     expect "files" step_0000000003.h5 "$(echo $(ls -A checkpoints))"

@@ -107,7 +107,8 @@ load ../support/helper
     grep -q '^# halo .* 1.6 KB per step; 4.8 KB on all ranks$' dry  # 600 of 9000 cells
     grep -q '^# step  *moves 163 KB of .* 2 words per cell' dry       # 2 words of 9000 cells, and 4800 bytes packed and unpacked
     grep -q '^# checkpoints  2 of 72 KB into checkpoints' dry
-    weft_run 3 d.ini --dry-run checkpoint.writers=2 | grep '^# checkpoints  2 of 72 KB in 4 files into checkpoints'
+    weft_run 3 d.ini --dry-run checkpoint.writers=2 |
+        grep '^# checkpoints  2 of 72 KB in 4 files into checkpoints'
     weft_alone d.ini --quiet
     weft_alone d.ini --dry-run --restart checkpoints time.steps=45 >dry
     grep -q '^# checkpoints  2 of 72 KB' dry

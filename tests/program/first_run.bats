@@ -4,20 +4,23 @@ load ../support/helper
 # make, without what it adds to a failure, and without what the caller's environment tells it.
 asked() {
     run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - \
-        env -u MAKEFLAGS -u OMPI_CC -u MPICH_CC -u I_MPI_CC -u CUDA -u CUDA_HOME -u ARCH -u MPI_HOME -u MPICC -u MPIRUN \
-        make -s -C "$top" BUILD="$PWD/b" "$@"
+        env -u MAKEFLAGS -u OMPI_CC -u MPICH_CC -u I_MPI_CC -u CUDA -u CUDA_HOME -u ARCH -u MPI_HOME \
+        -u MPICC -u MPIRUN make -s -C "$top" BUILD="$PWD/b" "$@"
 }
 said() { # status, pattern of the one line, arguments of make...
     asked "${@:3}"
-    [[ $status = "$1" && $output == $2 && $(wc -l <<<"$output") = 1 ]] || { echo "$status: $output"; return 1; }
+    [[ $status = "$1" && $output == $2 && $(wc -l <<<"$output") = 1 ]] ||
+        { echo "$status: $output"; return 1; }
 }
 # Whether a build can begin, and what is said.
 checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
 
 @test "a compiler or launcher that is not on PATH, and what is missing where nothing may be installed, is one sentence" {
-    said 2 "MPICC=/opt/nowhere/mpicc-of-mine is not on PATH: load its module, or leave MPICC= out for Open MPI's." \
+    said 2 \
+        "MPICC=/opt/nowhere/mpicc-of-mine is not on PATH: load its module, or leave MPICC= out for Open MPI's." \
         run MPICC=/opt/nowhere/mpicc-of-mine
-    said 2 "MPIRUN=srun-of-mine is not on PATH: load its module, or leave MPIRUN= out for Open MPI's." run MPIRUN=srun-of-mine
+    said 2 "MPIRUN=srun-of-mine is not on PATH: load its module, or leave MPIRUN= out for Open MPI's." \
+        run MPIRUN=srun-of-mine
     said 2 "Missing here: openmpi-bin. 'make deps' *" run DEPS=no MPIRUN=mpirun.nowhere
 }
 
@@ -117,13 +120,16 @@ hpc/compilers/bin hpc/cuda include lib64'
     refuses_cuda "CUDA_HOME=$PWD has no bin/nvcc: CUDA_HOME= selects another toolkit" CUDA_HOME="$PWD"
     RELEASE=11.8 refuses_cuda "CUDA 11.8 ($home) is too old, weft needs 12.0 or newer: " CUDA_HOME="$home"
     export REFUSED='error: #error -- unsupported GNU version! gcc versions later than 13 are not supported!'
-    refuses_cuda "nvcc 12.4 does not take its host compiler ($REFUSED): NVCC_CCBIN= names another" CUDA_HOME="$home"
+    refuses_cuda "nvcc 12.4 does not take its host compiler ($REFUSED): NVCC_CCBIN= names another" \
+        CUDA_HOME="$home"
     unset REFUSED
     rm cuda/lib64/*
-    refuses_cuda "$home/bin/nvcc is there, but no libcudart_static.a in lib64, lib or targets/*/lib of $home: " \
+    refuses_cuda \
+        "$home/bin/nvcc is there, but no libcudart_static.a in lib64, lib or targets/*/lib of $home: " \
         CUDA_HOME="$home"
     rm cuda/include/*
-    PATH=$home/bin:$PATH refuses_cuda "$home/bin/nvcc is there, but no cuda_runtime_api.h in include or targets/*/"
+    PATH=$home/bin:$PATH refuses_cuda \
+        "$home/bin/nvcc is there, but no cuda_runtime_api.h in include or targets/*/"
     checked CUDA_HOME="$home" CUDA=0
     expect "status for the host alone" 0 "$status"
 }

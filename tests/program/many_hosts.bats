@@ -72,9 +72,3 @@ narrow() { # tc's words for a queue, on both ends of the link between hosta and 
     cat queue
     [ "$(sed -n 's/.*dropped \([0-9]*\),.*/\1/p' queue)" -gt 0 ]
 }
-
-@test "a link that delays packets and changes their order" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}"
-    narrow netem delay 5ms 4ms loss 1% || skip "this kernel has no netem: $(tail -n 1 said)"
-    same_bits d.ini "a:1,b:2 1"
-}

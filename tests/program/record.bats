@@ -82,7 +82,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
 }
 
 # bats test_tags=gpus:part
-@test "the phases make the run whole: in the record, whose means the table has; rows of less than .1 % are left out" {
+@test "the phases make the run whole, in the record; the table has its means, from .1 % on" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=2000 grid.ny=1000 time.steps=40 checkpoint.every=20 time.norm_every=10 \
         output.every=20 problem.dtype=f32
     weft_run 2 d.ini >table

@@ -7,7 +7,8 @@ plate=(grid.nx=53 grid.ny=41)
 # That every kind does: test_random_decks_match_a_plain_reference.
 # bats test_tags=gpus:part
 @test "heat goes on with the same bits on other ranks" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" "grid.x_low=dirichlet 0" grid.x_high=neumann time.steps=40 \
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" "grid.x_low=dirichlet 0" \
+        grid.x_high=neumann time.steps=40 \
         checkpoint.every=20
     weft_run 2 d.ini run.ranks_x=2 checkpoint.dir=whole
     local reference

@@ -13,7 +13,8 @@ setup() {
 
 gpus() { # how many there are
     local i
-    stand_in bin/nvidia-smi "$(for ((i = 0; i < $1; i++)); do echo "echo 'GPU $i: Made Up M$i (UUID: GPU-$i)'"; done)"
+    stand_in bin/nvidia-smi \
+        "$(for ((i = 0; i < $1; i++)); do echo "echo 'GPU $i: Made Up M$i (UUID: GPU-$i)'"; done)"
 }
 
 # A unit whose release build tells the log when it begins and ends, and on which GPUs; that of the sanitizers tells
@@ -89,19 +90,6 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     [ ! -e build/tests.json ] # these were not all
 }
 
-@test "beside a job of several GPUs each of them has one job that shares it, and a job of one GPU has none" {
-    gpus 2
-    unit two_a "gpus: 2" "await part_1; await part_2; sleep .3"
-    unit two_b "gpus: 2" "await two_a"
-    unit one "gpus: 1" "await two_b; sleep .3"
-    local n
-    for n in 1 2; do unit part_$n "gpus: part" "await two_a"; done
-    for n in 3 4 5; do unit part_$n "gpus: part" "await two_b"; done
-    passes two one part
-    expect "jobs on a GPU beside those of two" 2 "$(grep -v one log | sed '/ends two_b/,$d' | most_on_a_gpu)"
-    expect "the one" 1 "$(sed -n '/begins one/,/ends one/p' log | grep -c "^begins .* $(seen_by one)\$")"
-}
-
 @test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
     unit one "gpus: 1 release: it tells" ""
     stand_in bin/nvidia-smi 'exit 9'
@@ -119,9 +107,11 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
 @test "all tests of a bats file run without GPUs, and those with a tag once more, each a job with as many as the tag says" {
     gpus 2
     printf '%s\n' 'saw() { echo "$BATS_TEST_DESCRIPTION ${CUDA_VISIBLE_DEVICES-any}" >>"'"$PWD"'/log"; }' '@test "plain" { saw; }' \
-        '# bats test_tags=gpus:1' '@test "one (a.b), [c]" { saw; [ -n "$CUDA_VISIBLE_DEVICES" ] || skip "no GPU"; }' \
+        '# bats test_tags=gpus:1' \
+            '@test "one (a.b), [c]" { saw; [ -n "$CUDA_VISIBLE_DEVICES" ] || skip "no GPU"; }' \
         '@test "one (a.b), [c] and more" { saw; }' '# bats test_tags=slow,gpus:4' '@test "all" { saw; }' \
-        '# bats test_tags=gpus:part' '@test "wrong" { seq 3; [ -z "$CUDA_VISIBLE_DEVICES" ]; }' >tests/program/made.bats
+        '# bats test_tags=gpus:part' '@test "wrong" { seq 3; [ -z "$CUDA_VISIBLE_DEVICES" ]; }' \
+            >tests/program/made.bats
     run tests/run made.bats
     expect status 1 "$status"
     # the one may have either GPU
@@ -129,7 +119,8 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
         "$(sed 's/ $//; s/\] 1$/] 0/' log | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
     expect "reports" 'FAIL wrong / ok all / ok one (a.b), [c]' \
         "$(sed -nE 's/^(FAIL|ok) +[0-9.]+ s  made.bats with GPUs: (.*)/\1 \2/p' <<<"$output" | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
-    expect "lines of the one that fails" 3 "$(sed -n '/^FAIL .*wrong/,/^[^ ]/p' <<<"$output" | grep -c '^    # [1-3]$')"
+    expect "lines of the one that fails" 3 \
+        "$(sed -n '/^FAIL .*wrong/,/^[^ ]/p' <<<"$output" | grep -c '^    # [1-3]$')"
     expect "jobs" "8 tests in 4 jobs, 4 at a time; 3 of them with GPUs, of which there are 2" "${lines[0]%:*}"
     expect "last line: what is skipped without a GPU is told of the job that has one" "6 passed, 1 failed, 0 skipped" "${lines[-1]}"
 }

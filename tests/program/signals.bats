@@ -183,7 +183,8 @@ END
     wait_for is_there 'checkpoints/step_*.????????/'
     kill -INT $mpirun
     ends
-    expect "status, the newest checkpoint, since the write was not waited for" "130 $before" "$status $(newest_step)"
+    expect "status, the newest checkpoint, since the write was not waited for" "130 $before" \
+        "$status $(newest_step)"
 }
 
 @test "a rank that is killed: mpirun ends with 137, the newest checkpoint is whole" {

@@ -57,5 +57,6 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
     /usr/bin/python3 -c 'import h5py, numpy; a = h5py.File("now.h5", "a").attrs
 a["deck"] = numpy.bytes_(a["deck"] + b"[later]\nkey = 1\n")'
     /usr/bin/python3 "$top/jobs/state" now.h5 later.h5
-    refuses 3 weft_alone d.ini --restart later.h5 -- "later.h5: the deck stored in it cannot be read: " "later"
+    refuses 3 weft_alone d.ini --restart later.h5 -- "later.h5: the deck stored in it cannot be read: " \
+        "later"
 }

@@ -1,5 +1,6 @@
-# jobs/weft.sbatch and check.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of theirs in the test's folder. A job
-# over two nodes ends with an exact verdict; one that is told to stop leaves a checkpoint, is requeued, and goes on.
+# jobs/weft.sbatch and check.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of theirs
+# in the test's folder. A job over two nodes ends with an exact verdict; one that is told to stop leaves a
+# checkpoint, is requeued, and goes on.
 #
 # test-all: Slurm's daemons, and a minute
 load ../support/helper
@@ -176,7 +177,8 @@ reaches() { # state: the job $job, within a minute; its output is printed
 
 @test "an array over the nodes checks each one once, and jobs/judge ranks them by name" {
     # each has its node's name
-    stand_in named 'exec unshare --uts sh -c '"'"'hostname "$SLURMD_NODENAME" && exec "$0" "$@"'"'"" $weft \"\$@\""
+    stand_in named \
+        'exec unshare --uts sh -c '"'"'hostname "$SLURMD_NODENAME" && exec "$0" "$@"'"'"" $weft \"\$@\""
     job=$(WEFT=$PWD/named WEFT_JOBS=$top/jobs sbatch --parsable --array=1-2 --gpus-per-node=0 "$top/jobs/check.sbatch" \
         device=host level=quick budget=0.01 reference=none)
     wait_for queue_is_empty

@@ -16,9 +16,11 @@ plate=(grid.nx=203 grid.ny=301 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     streamed() { # ranks, whether a visit takes several steps, key=value...
         weft_run $1 d.ini "${small[@]}" "${@:3}"
         expect "bits, level, norm on $1 ranks, ${*:3}" "$reference" "$(found)"
-        expect "memory, steps and process grid" "host $2 1" "$(record '"\(.memory) \(.fuse > 1) \(.ranks_x)"')"
+        expect "memory, steps and process grid" "host $2 1" \
+            "$(record '"\(.memory) \(.fuse > 1) \(.ranks_x)"')"
     }
-    deck d.ini problem.kind=wave problem.order=4 problem.alpha=0.1 problem.dtype=f32 problem.initial=random "${plate[@]}" \
+    deck d.ini problem.kind=wave problem.order=4 problem.alpha=0.1 problem.dtype=f32 problem.initial=random \
+        "${plate[@]}" \
         time.steps=53 time.norm_every=23
     on_device run.fuse=1
     streamed 1 true run.fuse=14
@@ -73,7 +75,8 @@ plate=(grid.nx=203 grid.ny=301 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     refuses 2 weft_alone d.ini "${small[@]}" run.device_memory=10k -- "10.2 KB of device memory are too few"
     refuses 2 weft_run 2 d.ini "${small[@]}" run.ranks_x=2 -- "run.memory = host" "run.ranks_x is 1"
     refuses 2 weft_alone d.ini "${small[@]}" problem.kind=sweep -- "run.memory = host" "kind sweep"
-    refuses 2 weft_alone d.ini "${small[@]}" problem.order=16 problem.alpha=0.01 -- "run.memory = host" "radius of 8"
+    refuses 2 weft_alone d.ini "${small[@]}" problem.order=16 problem.alpha=0.01 -- "run.memory = host" \
+        "radius of 8"
     local free_kib
     free_kib=$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)
     refuses 3 weft_alone d.ini "${small[@]}" grid.nx=65536 grid.ny=$((free_kib / 256)) run.device_memory=100M -- \

@@ -1,8 +1,8 @@
 """Finds in texts what a machine can find: pages (*.md), and the comments and strings of sources.
 
     pages.py TOP links     every link leads to a file or folder that is there, and to a heading in it
-    pages.py TOP names     every path of the tree and every source file that a page names in `code` is there, and every
-                           name_of_the_code in the pages ABOUT_CODE
+    pages.py TOP names     every path of the tree and every source file that a page names in `code` is there,
+                           and every name_of_the_code in the pages ABOUT_CODE
     pages.py TOP style     no word that needs a second reading
 
 Prints one line for each place to be mended and ends with 1; else prints how many places it has looked at. TOP is a
