@@ -274,42 +274,17 @@ coverage-built:
 	@ln -sfn . $(BUILD)/coverage/sanitize
 	@find $(BUILD)/coverage -name '*.gcda' -delete
 	-@BUILD=$(BUILD)/coverage MPIRUN='$(MPIRUN)' tests/run $(PARTS)
-	@gcovr -j $$(nproc) --root . --json $(BUILD)/coverage/coverage.json \
-	    $(addprefix $(BUILD)/coverage/,kernels comm io miniapp)
-	@tests/support/coverage.py $(BUILD)/coverage/coverage.json | tee $(BUILD)/coverage/coverage.txt
+	@gcovr -j $$(nproc) --root . --print-summary --txt $(BUILD)/coverage/coverage.txt \
+	    --html-details $(BUILD)/coverage/index.html $(addprefix $(BUILD)/coverage/,kernels comm io miniapp)
 
 # The long forms, whose results stand in tests/README.md. FUZZ_FLAGS and SOAK_FLAGS: variables NAME=VALUE of the test's own.
 .PHONY: fuzz soak
-FUZZ := $(patsubst %.c,$(BUILD)/sanitize/%,$(wildcard tests/*/test_damaged_*.c))
-fuzz:
-	@$(MAKE) --no-print-directory SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize $(FUZZ)
-	@for unit in $(FUZZ); do env WEFT_FUZZ_DECKS=875000 WEFT_FUZZ_LINES=125000 \
-	    ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=64 $(FUZZ_FLAGS) $$unit || exit; done
-	@if command -v clang >/dev/null; then $(MAKE) --no-print-directory CUDA=0 $(FUZZ_BY_COVERAGE:=.run); \
-	    else echo 'no clang: nothing was changed by coverage (libFuzzer)'; fi
-
-# What reads decks and command lines is compiled by clang, which counts what they reach; the rest is as it was built.
-FUZZ_BY_COVERAGE := $(addprefix $(BUILD)/fuzz/,deck line)
-FUZZED := io/deck/deck.c $(patsubst %,miniapp/%.c,config/config config/config_table config/config_text config/request base/cmd_option)
-FUZZ_RUNS_deck ?= 1000000
-FUZZ_RUNS_line ?= 250000
-FUZZ_SEED ?= 20261122
-$(FUZZ_BY_COVERAGE): tests/long/fuzz_by_coverage.c $(wildcard tests/support/fuzz*.h) $(FUZZED) $(LIBOBJ)
-	@mkdir -p $(@D)
-	$(call say,CLANG)OMPI_CC=clang MPICH_CC=clang $(MPICC) -std=c11 -D_GNU_SOURCE -O1 -g \
-	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	    -DFUZZ_LINES=$(if $(filter line,$(@F)),1,0) \
-	    $(INC_tests) -o $@ tests/long/fuzz_by_coverage.c $(FUZZED) $(filter-out $(FUZZED:%.c=$(BUILD)/%.o),$(LIBOBJ)) \
-	    $(LIBS) -lgomp -lcmocka
-.PHONY: $(FUZZ_BY_COVERAGE:=.run)
-$(FUZZ_BY_COVERAGE:=.run): %.run: %
-	@rm -rf $*.work && mkdir $*.work && cd $*.work && echo interceptor_via_lib:libhdf5 >suppressions && \
-	    ASAN_OPTIONS=detect_leaks=0:suppressions=suppressions $(abspath $*) \
-	    -runs=$(FUZZ_RUNS_$(*F)) -seed=$(FUZZ_SEED) -max_len=4096 -dict=words -timeout=300 \
-	    -rss_limit_mb=1024 -print_final_stats=1 corpus >log 2>&1 && grep -E 'INITED|DONE' log || { tail -n 40 log; exit 1; }
+fuzz: tested-release tested-sanitize
+	@env BUILD=$(BUILD) MPIRUN='$(MPIRUN)' WEFT_FUZZ_DECKS=875000 WEFT_FUZZ_LINES=125000 WEFT_DAMAGE_FLIPS=1000 WEFT_SOAK_DISKS=1000 \
+	    WEFT_RANDOM_DECKS=1000 TEST_LIMIT_S=9000 $(FUZZ_FLAGS) \
+	    tests/run test_damaged_ test_state_damage_is_found test_power_cut test_random_decks
 soak:
-	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/,io/test_power_cut_leaves_a_whole_state \
-	    io/test_state_damage_is_found miniapp/test_random_decks_match_a_plain_reference)
+	@$(MAKE) --no-print-directory all
 	@$(MAKE) --no-print-directory all SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/long/soak $(SOAK)
 
@@ -387,12 +362,12 @@ help:
 	@echo 'make                builds build/weft, with the CUDA device if nvcc is found'
 	@echo 'make run            installs what is missing, builds, runs heat2d and draws a wave, on 2 ranks or one per GPU'
 	@echo 'make test           installs what is missing, builds the release and that of the sanitizers, tests'
-	@echo 'make test-all       runs also tests that need a service: Slurm, a browser, VTK, MPICH, SimGrid'
-	@echo 'make coverage       lines and branches that the tests reach, by room, and functions that none reaches'
+	@echo 'make test-all       runs also tests that need a service: Slurm, VTK, SimGrid'
+	@echo 'make coverage       lines and branches that the tests reach, file by file: build/coverage/coverage/index.html'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing to build, run, and draw a study'
-	@echo 'make fuzz           reads a million damaged decks under the sanitizers, with clang by libFuzzer too'
+	@echo 'make fuzz           damages a million decks and command lines, 1000 states, and disks behind each call; 1000 random decks'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
-	@echo 'make soak           kills, signals and starves runs of disk space for 1.5 hours; SOAK="kills disks" does only these parts'
+	@echo 'make soak           kills and signals runs for an hour; SOAK="kills signals" does only these parts'
 	@echo 'make faults         breaks copies of the tree, one place at a time, and says what the tests find; FAULTS="io jobs": in these rooms'
 	@echo 'make test-elsewhere builds with the oldest and newest gcc, clang, MPIs, HDF5 and CUDA, and for arm64, and compares decks; an hour'
 	@echo 'make lines          lines, tokens and files of each room, and what is above tests/support/ceilings'

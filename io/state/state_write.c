@@ -397,7 +397,8 @@ static void agree(state_writer *w)
     /* what a rank does not know of a part or a block is 0 there, and what all know is the same */
     MPI_CHECK(
         MPI_Iallreduce(MPI_IN_PLACE, w->s.part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
-    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->s.crc, (int)w->s.blocks, MPI_UINT32_T, MPI_MAX, w->comm,
+    /* by OR, since MPICH 4.0's MPI_MAX compares unsigned numbers as signed ones */
+    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->s.crc, (int)w->s.blocks, MPI_UINT32_T, MPI_BOR, w->comm,
                              next_pending(w)));
     for (int i = 0; i < w->s.fields; i++) w->sum[0][i] = w->level.field[i].fingerprint;
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,

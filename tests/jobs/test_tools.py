@@ -3,7 +3,6 @@ container's recipe are sound, by the tools themselves where they are here.
 """
 
 import ast
-import json
 import os
 import pathlib
 import re
@@ -65,34 +64,12 @@ def test_the_python_of_jobs_can_be_read():
 # ---- Spack and Apptainer ----
 
 
-def test_spacks_recipe_has_a_release_and_the_clone_and_make_does_as_it_is_told(folder):
-    variants = ("-cuda", "+cuda,+nccl,cuda_arch=80,cuda_arch=90")
-    done = process(sys.executable, TOP / "tests/support/spack_stand_in.py", SPACK, *variants)
-    recipe = json.loads(done.out)
-    said = lambda name: [one for one in recipe["directives"] if one[0] == name]
-    versions = [(one[1][0], *next(iter(one[2].items()))) for one in said("version")]
-    assert versions == [("main", "branch", "main"), ("1.0.0", "tag", "v1.0.0")]
-    clone = "file://" + os.path.realpath(TOP)
-    assert (recipe["git"], recipe["url"]) == (clone, clone + "/weft-1.0.0.tar.gz")
-    needs = [(one[1][0], one[2].get("when")) for one in said("depends_on")]
-    assert "hdf5@1.10: ~mpi" in [name for name, _ in needs]
-    assert [name for name, when in needs if when == "+cuda"] == ["cuda@12.0:", "cxx"]
-    assert len(said("maintainers")) == 1
-    (_, on_host), (_, on_gpus) = recipe["make"].items()
-    wanted = "CUDA=1 NCCL=1 CUDA_HOME=/opt/cuda ARCH=80 90 NCCL_HOME=/opt/nccl PREFIX=/opt/weft install"
-    assert " ".join(on_gpus["install"][2:]) == wanted
-    for name in set(re.findall('"([A-Z_0-9]*)=', SPACK.read_text())):
-        assert re.search(rf"^ *{name} *\??=|\({name}\)", (TOP / "Makefile").read_text(), re.M), name
-    words = on_host["install"]
-    assert words[1] == "HDF5_DIR=/opt/hdf5"
-    (folder / "hdf5/include").mkdir(parents=True)
-    (folder / "hdf5/include/hdf5.h").touch()
-    words[1] = f"HDF5_DIR={folder}/hdf5"
-    done = process("make", "-n", "-C", TOP, *words, f"BUILD={folder}/b")
-    assert done.status == 0, done
-    assert f"-isystem {folder}/hdf5/include " in done.out
-    assert re.search("install -m 755 .*/b/weft /opt/weft/bin/weft", done.out)
-    assert not re.search("WEFT_CUDA=1|nvcc ", done.out)
+def test_spacks_recipe_tells_make_variables_that_it_has():
+    makefile = (TOP / "Makefile").read_text()
+    names = set(re.findall('"([A-Z_0-9]+)=', SPACK.read_text()))
+    assert {"CUDA", "NCCL", "ARCH", "HDF5_DIR", "PREFIX"} <= names
+    for name in names:
+        assert re.search(rf"^ *{name} *\??=|\({name}\)", makefile, re.M), name
 
 
 def test_spack_finds_nothing_wrong_with_its_recipe():

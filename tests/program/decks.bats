@@ -1,5 +1,6 @@
-# The decks of inputs/ run to the fingerprints in inputs/fingerprints, on one rank and on three: as they stand where that takes
-# a second, else made small. Those that stand as they are have the same fingerprint written in them, and so has the main job.
+# The decks of inputs/ run to the fingerprints in inputs/fingerprints: as they stand where that takes a second,
+# else made small. Those that stand as they are have the same fingerprint written in them, and so has the main
+# job (pages.bats, by `make run`).
 load ../support/helper
 
 # As the decks' own paths are relative, in the folder above inputs/.
@@ -11,30 +12,25 @@ run_deck() { # ranks deck changes...
     if [ "$ranks" = 1 ]; then weft_alone "$@"; else weft_run "$ranks" "$@"; fi
 }
 
-every_deck() { # ranks
-    local name wanted changes runs=0
+# bats test_tags=slow,gpus:part
+@test "every deck runs to its fingerprint, on one, two and three ranks in turn" {
+    local name wanted changes runs=0 ranks
     cd "$top"
-    expect "decks listed" "$(basename -s .ini inputs/*.ini | sort | xargs)" \
-        "$(grep -v '^#' inputs/fingerprints | cut -d ' ' -f 1 | sort | xargs)"
     while read -r name wanted changes <&4; do # mpirun reads from 0
         case $name in '#'*) continue ;; esac
         [ "$changes" != - ] || changes=
         [ -n "$changes" ] || expect "written in $name.ini" "$wanted" "$(sed -n 's/^# fingerprint: //p' "inputs/$name.ini")"
-        run_deck "$1" "inputs/$name.ini" $changes
-        expect "$name on $1 ranks" "$wanted" "$(fingerprint "$BATS_TEST_TMPDIR/r.jsonl")"
+        ranks=$((runs++ % 3 + 1))
+        run_deck $ranks "inputs/$name.ini" $changes
+        expect "$name on $ranks ranks" "$wanted" "$(fingerprint "$BATS_TEST_TMPDIR/r.jsonl")"
         [ "$(record .verdict "$BATS_TEST_TMPDIR/r.jsonl")" != failed ]
-        runs=$((runs + 1))
     done 4<inputs/fingerprints
     expect runs "$(ls inputs/*.ini | wc -l)" $runs
 }
 
-# bats test_tags=slow,gpus:part
-@test "every deck runs to its fingerprint on one rank" { every_deck 1; }
-
-@test "every deck runs to its fingerprint on three ranks" { every_deck 3; }
-
 # bats test_tags=gpus:all
-@test "the main job, as it stands, runs to the fingerprint written in it" {
+@test "the main job, as it stands, runs to the fingerprint written in it on all GPUs" {
+    needs_gpu
     cd "$top"
     run_deck 3 inputs/heat2d.ini
     expect fingerprint "$(sed -n 's/^# fingerprint: //p' inputs/heat2d.ini)" "$(fingerprint "$BATS_TEST_TMPDIR/r.jsonl")"
@@ -58,17 +54,16 @@ every_deck() { # ranks
     for file in board shape point; do h5diff $file.h5 "$top/inputs/$file.h5"; done
 }
 
-@test "keys that the kind does not use are said, and in the record; defaults and a resolved deck are not" {
-    local unused="not used by this kind, grid and initial value: problem.alpha, problem.weights, problem.mode_y"
-    deck d.ini problem.kind=laplace problem.alpha=.1 "problem.weights=1 2 3" problem.mode_y=3 problem.order=2 \
-        grid.nx=40 time.steps=3
+# Which keys these are: test_config_round_trips.
+@test "keys that the kind does not use are said, and in the record; those of a resolved deck are not" {
+    local unused="not used by this kind, grid and initial value: problem.alpha, problem.mode_y"
+    deck d.ini problem.kind=laplace problem.alpha=.1 problem.mode_y=3 grid.nx=40 time.steps=3
     run weft_run 2 d.ini
-    expect status 0 "$status"
-    expect "lines about them" 1 "$(grep -cFx "weft: $unused" <<<"$output")"
+    expect "status, lines about them" "0 1" "$status $(grep -cFx "weft: $unused" <<<"$output")"
     expect note "$unused" "$(record '.notes[] | select(startswith("not used"))')"
     record .deck >resolved.ini
     weft_alone resolved.ini output.record=r.jsonl
-    expect "notes on a resolved deck" "[]" "$(tail -n 1 r.jsonl | jq -c '[.notes[] | select(startswith("not used"))]')"
+    expect "notes on a resolved deck" "[]" "$(record '[.notes[] | select(startswith("not used"))]' r.jsonl)"
 }
 
 @test "a deck through a pipe; a pipe that nobody writes into, and a writer that says nothing, end" {
@@ -77,8 +72,7 @@ every_deck() { # ranks
     weft_alone <(sleep 0.3; cat d.ini)
     expect "records, fingerprints" "2 1" "$(wc -l <results.jsonl) $(jq -r .fingerprint results.jsonl | sort -u | wc -l)"
     mkfifo pipe.ini
-    run weft_alone pipe.ini
-    refused 2 "pipe.ini: it is a pipe without a writer"
+    refuses 2 weft_alone pipe.ini -- "pipe.ini: it is a pipe without a writer"
     sleep 60 >pipe.ini 3>&- &
     local writer=$!
     timeout -k 2 20 "$weft" run pipe.ini >out 2>&1 3>&- &
@@ -91,12 +85,4 @@ every_deck() { # ranks
     kill $writer
     output=$(cat out)
     refused 2 "cannot read the deck pipe.ini: Interrupted"
-}
-
-@test "whole numbers as 1k and 1e3 mean the same in a deck, on the command line and in weft bench" {
-    deck d.ini problem.kind=heat problem.alpha=.1 grid.nx=1k time.steps=1e1
-    weft_alone d.ini grid.ny=2K
-    expect "nx, ny, steps" "1024 2048 10" "$(record '"\(.grid.nx) \(.grid.ny) \(.steps)"')"
-    "$weft" bench transpose/copyRow device=host nx=1k ny=1e1 samples=1 ceiling_bytes=1m output=b.jsonl >out 3>&-
-    expect "nx and ny of the rung" "1024 10" "$(record '.parameters | "\(.nx) \(.ny)"' b.jsonl)"
 }

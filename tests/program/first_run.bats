@@ -1,40 +1,46 @@
 # The first contact: `make run` tells what it installs, builds and leaves, and each of a beginner's obstacles is one clear sentence.
 load ../support/helper
 
-# stdout and stderr of make, without what make adds to a failure
-typed() { run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - make -s -C "$top" BUILD="$PWD/b" "$@"; }
+# make, without what it adds to a failure, and without what the caller's environment tells it.
+asked() {
+    run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - \
+        env -u MAKEFLAGS -u OMPI_CC -u MPICH_CC -u I_MPI_CC -u CUDA -u CUDA_HOME -u ARCH -u MPI_HOME \
+        -u MPICC -u MPIRUN make -s -C "$top" BUILD="$PWD/b" "$@"
+}
+said() { # status, pattern of the one line, arguments of make...
+    asked "${@:3}"
+    [[ $status = "$1" && $output == $2 && $(wc -l <<<"$output") = 1 ]] ||
+        { echo "$status: $output"; return 1; }
+}
+# Whether a build can begin, and what is said.
+checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
 
 @test "a compiler or launcher that is not on PATH, and what is missing where nothing may be installed, is one sentence" {
-    typed run MPICC=/opt/nowhere/mpicc-of-mine
-    expect status 2 "$status"
-    expect sentence "MPICC=/opt/nowhere/mpicc-of-mine is not on PATH: load its module, or leave MPICC= out for Open MPI's." "$output"
-    typed run MPIRUN=srun-of-mine
-    expect status 2 "$status"
-    expect sentence "MPIRUN=srun-of-mine is not on PATH: load its module, or leave MPIRUN= out for Open MPI's." "$output"
-    typed run DEPS=no MPIRUN=mpirun.nowhere
-    expect status 2 "$status"
-    [[ $output == "Missing here: openmpi-bin. 'make deps' "* && $(wc -l <<<"$output") = 1 ]] || { echo "$output"; return 1; }
+    said 2 \
+        "MPICC=/opt/nowhere/mpicc-of-mine is not on PATH: load its module, or leave MPICC= out for Open MPI's." \
+        run MPICC=/opt/nowhere/mpicc-of-mine
+    said 2 "MPIRUN=srun-of-mine is not on PATH: load its module, or leave MPIRUN= out for Open MPI's." \
+        run MPIRUN=srun-of-mine
+    said 2 "Missing here: openmpi-bin. 'make deps' *" run DEPS=no MPIRUN=mpirun.nowhere
 }
 
 @test "what is going to be installed is told, with how to refuse; without root it is named" {
-    printf '#!/bin/sh\necho apt-get "$@"\n' >apt-get
-    printf '#!/bin/sh\necho 1000\n' >id
-    printf '#!/bin/sh\nexit 1\n' >sudo
-    chmod +x apt-get id sudo
-    MPIRUN=mpirun.nowhere PATH=$PWD:$PATH run "$top/.ci/install-deps" run
-    expect status 1 "$status"
-    [[ $output == *"Without root and without passwordless sudo, run: sudo apt-get install openmpi-bin" ]] || { echo "$output"; return 1; }
-    printf '#!/bin/sh\necho 0\n' >id
-    MPIRUN=mpirun.nowhere PATH=$PWD:$PATH run "$top/.ci/install-deps" run
-    [[ $output == "Installing what is missing here, by apt-get (DEPS=no installs nothing): openmpi-bin"* ]] || { echo "$output"; return 1; }
+    stand_in apt-get 'echo apt-get "$@"'
+    stand_in id 'echo $ID'
+    stand_in sudo 'exit 1'
+    export MPIRUN=mpirun.nowhere PATH=$PWD:$PATH
+    ID=1000 run -1 "$top/.ci/install-deps" run
+    [[ $output == *"Without root and without passwordless sudo, run: sudo apt-get install openmpi-bin" ]]
+    ID=0 run "$top/.ci/install-deps" run
+    [[ $output == "Installing what is missing here, by apt-get (DEPS=no installs nothing): openmpi-bin"* ]]
 }
 
 @test "root, more ranks than CPUs, and a launcher that is not Open MPI's: one sentence each, and the launch that fits" {
     ln -s "$top"/{inputs,jobs} .
     # a launcher that runs one rank, and tells how it was called
-    printf '#!/bin/sh\n[ "$1" != --version ] || { echo "$BRAND"; exit; }\necho "called $*" >>calls\nshift $(($# - 4))\n' >launcher
-    printf '#!/bin/sh\necho "$UID_HERE"\n' >id
-    chmod +x launcher id
+    stand_in launcher '[ "$1" != --version ] || { echo "$BRAND"; exit; }
+        echo "called $*" >>calls; shift $(($# - 4))'
+    stand_in id 'echo "$UID_HERE"'
     first() { BUILD=$BUILD MPIRUN=./launcher RANKS=$1 PATH=$PWD:$PATH "$top/.ci/first-run"; }
     export UID_HERE=1000
     BRAND="mpirun (Open MPI) 4" first 1 >said
@@ -51,11 +57,8 @@ typed() { run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - ma
 }
 
 @test "a build tells its time; with nvcc and no GPU the host program comes first, unless CUDA is asked for or there" {
-    mkdir -p cuda/bin b
-    printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13.0.88"\n' >cuda/bin/nvcc
-    chmod +x cuda/bin/nvcc
-    printf '#!/bin/sh\nexit 9\n' >nvidia-smi
-    chmod +x nvidia-smi
+    stand_in cuda/bin/nvcc 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
+    stand_in nvidia-smi 'exit 9'
     tried() { PATH=$PWD:$PATH env -u CUDA -u ARCH -u MAKEFLAGS make -n -C "$top" -j2 BUILD="$PWD/b" CUDA_HOME="$PWD/cuda" "$@" 2>&1; }
     tried run >host
     grep -q "There is an nvcc, but no GPU is visible: this builds and runs the host program. 'make -j ARCH=90' builds" host
@@ -79,17 +82,6 @@ typed() { run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - ma
     ! grep -q 'There is an nvcc' there
 }
 
-# Whether a build can begin, and what is said.
-asked() {
-    run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - \
-        env -u MAKEFLAGS -u OMPI_CC -u MPICH_CC -u I_MPI_CC -u CUDA -u CUDA_HOME -u ARCH -u MPI_HOME -u MPICC -u MPIRUN make -s -C "$top" BUILD="$PWD/b" "$@"
-}
-checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
-stand_in() { # file, script
-    mkdir -p "$(dirname "$1")"
-    printf '#!/bin/sh\n%s\n' "$2" >"$1"
-    chmod +x "$1"
-}
 toolkit() { # folder of nvcc, of headers, of libraries
     stand_in "$1/bin/nvcc" '[ "$*" != --version ] || exec echo "release ${RELEASE:-12.4}, V12"
         echo "$REFUSED" >&2; [ -z "$REFUSED" ]'
@@ -110,33 +102,34 @@ toolkit() { # folder of nvcc, of headers, of libraries
         for text in "-I$PWD/$home/$headers " "-L$PWD/$home/$libraries " "$PWD/$home/bin/nvcc -std"; do
             [[ " ${output//$'\n'/ }" == *" $text"* ]] || { echo "$on_path: no $text"; return 1; }
         done
-        PATH=$PWD/$on_path:$PATH checked
-        expect "status with $on_path" 0 "$status"
     done <<<'conda/bin conda targets/x86_64-linux/include targets/x86_64-linux/lib
 plain/bin plain include lib
 linked plain include lib
 hpc/compilers/bin hpc/cuda include lib64'
+    PATH=$PWD/hpc/compilers/bin:$PATH checked
+    expect "status of the build" 0 "$status"
 }
 
 @test "CUDA that is not whole, is too old or refuses the host's compiler is one sentence, and no file is built" {
     toolkit "$PWD/cuda" cuda/include cuda/lib64
-    said() { # sentence's begin, arguments of make...
-        checked "${@:2}"
-        expect "status of ${*:2}" 2 "$status"
-        [[ $output == "$1"*"CUDA=0 builds for the host alone." && $(wc -l <<<"$output") = 1 ]] ||
-            { echo "$output"; return 1; }
+    refuses_cuda() { # sentence's begin, arguments of make...
+        rm -rf b
+        said 2 "$1*CUDA=0 builds for the host alone." "$PWD/b/c.flags" "${@:2}"
     }
     local home=$PWD/cuda
-    said "CUDA_HOME=$PWD has no bin/nvcc: CUDA_HOME= selects another toolkit" CUDA_HOME="$PWD"
-    RELEASE=11.8 said "CUDA 11.8 ($home) is too old, weft needs 12.0 or newer: " CUDA_HOME="$home"
+    refuses_cuda "CUDA_HOME=$PWD has no bin/nvcc: CUDA_HOME= selects another toolkit" CUDA_HOME="$PWD"
+    RELEASE=11.8 refuses_cuda "CUDA 11.8 ($home) is too old, weft needs 12.0 or newer: " CUDA_HOME="$home"
     export REFUSED='error: #error -- unsupported GNU version! gcc versions later than 13 are not supported!'
-    said "nvcc 12.4 does not take its host compiler ($REFUSED): NVCC_CCBIN= names another" CUDA_HOME="$home"
+    refuses_cuda "nvcc 12.4 does not take its host compiler ($REFUSED): NVCC_CCBIN= names another" \
+        CUDA_HOME="$home"
     unset REFUSED
     rm cuda/lib64/*
-    said "$home/bin/nvcc is there, but no libcudart_static.a in lib64, lib or targets/*/lib of $home: " \
+    refuses_cuda \
+        "$home/bin/nvcc is there, but no libcudart_static.a in lib64, lib or targets/*/lib of $home: " \
         CUDA_HOME="$home"
     rm cuda/include/*
-    PATH=$home/bin:$PATH said "$home/bin/nvcc is there, but no cuda_runtime_api.h in include or targets/*/"
+    PATH=$home/bin:$PATH refuses_cuda \
+        "$home/bin/nvcc is there, but no cuda_runtime_api.h in include or targets/*/"
     checked CUDA_HOME="$home" CUDA=0
     expect "status for the host alone" 0 "$status"
 }

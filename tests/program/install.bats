@@ -75,19 +75,6 @@ completed() { # command line
     expect "keys of bench" "dtype=" "$(completed 'weft bench dty')"
 }
 
-@test "completion as a person types it: keys and values, without a backslash before the '='" {
-    command -v script >/dev/null || skip "script is missing, which makes a terminal"
-    script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
-    "$weft" --completion >completion
-    touch deck.ini
-    echo 'weft() { case $1 in help) '"'$weft'"' "$@" ;; *) printf "<%s>" "$@"; echo ;; esac; }; . ./completion; PS1="> "' >rc
-    # a tab completes as far as it can; what was typed is run, and the shell left
-    printf 'weft ru\tde\tproblem.ki\tw\tgrid.nx\t5 run.tr\tst\t\nexit\n' >keys
-    TERM=dumb timeout 20 script -qec "bash --noprofile --rcfile rc -i" /dev/null <keys >seen 2>&1 3>&-
-    grep -q '<run><deck.ini><problem.kind=wave><grid.nx=5><run.transport=staged>' seen || { cat seen; return 1; }
-    ! grep -q '\\=' seen || { cat seen; return 1; }
-}
-
 # A stand-in for a library: a shared object of that soname that needs the others given.
 library() { # soname, linker name, flags...
     echo 'int MPI_Init(void *a, void *b) { return 0; }' >library.c
@@ -115,15 +102,4 @@ library() { # soname, linker name, flags...
     library libhdf5.so.103 libhdf5.so
     HDF5_LIBS="-L$here -lhdf5" run "${deps[@]}"
     [[ $output != *"another MPI"* ]] || { echo "$output"; return 1; }
-}
-
-@test "what only the tests and jobs/compare need is not installed for those who run" {
-    echo raise ImportError >scipy.py
-    local missing deps
-    deps=$(make -s -n -C "$top" deps | awk '{ print $NF }')
-    missing=$(PYTHONPATH=$PWD "$top/.ci/install-deps" --check "$deps" 2>&1 || true)
-    [[ $missing != *scipy* && $missing != usage* ]] || { echo "$missing"; return 1; }
-    PYTHONPATH=$PWD run "$top/.ci/install-deps" --check test
-    expect status 1 "$status"
-    [[ $output == "Missing here: "*python3-scipy* ]] || { echo "$output"; return 1; }
 }

@@ -84,8 +84,8 @@ goes_on() { # hosts: seven steps from the newest checkpoint
     local begun
     deck d.ini "${heat[@]}" time.steps=200 checkpoint.every=100 output.trace=t.json
     cc -shared -fPIC -o shim_clock.so "$top/tests/support/shim_clock.c" -ldl
-    printf '#!/bin/sh\n[ "$(hostname)" != hostb ] || export LD_PRELOAD=%s/shim_clock.so SHIM_CLOCK_S=86400\nexec "$@"\n' "$PWD" >there
-    chmod +x there
+    stand_in there "[ \"\$(hostname)\" != hostb ] || export LD_PRELOAD=$PWD/shim_clock.so SHIM_CLOCK_S=86400
+        exec \"\$@\""
     expect "days that hostb is ahead" 1 $((($(on hostb ./there date +%s) - $(date +%s)) / 86000))
     begun=$(date +%s)
     SLURM_JOB_END_TIME=$((begun + 3600)) over a:1,b:2 ./there "$weft" run d.ini

@@ -54,6 +54,9 @@ copy_tree() {
     follow "$top/README.md" "$top/docs/guide.md"
     [ "$(wc -l <ran)" -ge 25 ] || { cat ran; return 1; }
     expect "exceptions that no command needs" "" "$(grep -vxFf excepted <<<"$exceptions" || true)"
+    expect "the main job's fingerprint, as it stands" \
+        "$(sed -n 's/^# fingerprint: //p' "$top/inputs/heat2d.ini")" \
+        "$(jq -r 'select(.command | test("heat2d.ini$")).fingerprint' tree/results.jsonl | sort -u)"
     [ -s tree/waves.png ] && [ -s tree/strong.png ] && [ -x home/.local/bin/weft ]
     expect "levels of the two runs of the section Restart" "400 800" \
         "$(jq -r 'select(.command | test("dir=saved")) | .steps' tree/results.jsonl | xargs)"

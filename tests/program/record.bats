@@ -81,30 +81,8 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect command "weft run d?ck.ini" "$(record .command)"
 }
 
-@test "runs at the same time append whole lines" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 time.steps=2
-    local pids=() i
-    for i in 1 2 3 4 5 6; do
-        "$weft" run d.ini >/dev/null 3>&- &
-        pids+=($!)
-    done
-    wait "${pids[@]}"
-    expect "lines that are whole objects" 6 "$(jq -c 'select(.program == "weft")' results.jsonl | wc -l)"
-}
-
-@test "a picture is a PNG of at most a megapixel" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=900 time.steps=2 problem.mode_x=3 output.picture=p.png
-    weft_run 3 d.ini
-    expect "signature" 89504e470d0a1a0a "$(od -An -tx1 -N 8 p.png | tr -d ' ')"
-    local w h
-    w=$((16#$(od -An -tx1 -j 16 -N 4 p.png | tr -d ' '))) h=$((16#$(od -An -tx1 -j 20 -N 4 p.png | tr -d ' ')))
-    [ $((w * h)) -le 1000000 ]
-    [ $w -gt 500 ]
-    [ $w -gt $h ]
-}
-
 # bats test_tags=gpus:part
-@test "the phases make the run whole: in the record, and in the table with their percent; rows of less than .1 % are left out" {
+@test "the phases make the run whole, in the record; the table has its means, from .1 % on" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=2000 grid.ny=1000 time.steps=40 checkpoint.every=20 time.norm_every=10 \
         output.every=20 problem.dtype=f32
     weft_run 2 d.ini >table
@@ -114,17 +92,6 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
         | to_entries[] | (.value | add) as $parts | select($parts > 1.001 * $all[.key] or $parts < 0.97 * $all[.key] - 0.02)
         | "\(.key): \($parts) of \($all[.key])"')"
     cat table
-    awk '/^phase/ { on = 1; next } on && NF == 0 { on = 0 } on && (percent = substr($0, 19, 6)) ~ /[0-9]/ {
-            match($0, /^ */); depth = RLENGTH / 2
-            percent += 0; if (percent < 0.1) { print "too small:", $0; bad = 1 }
-            sum[depth] += percent; whole[depth] = percent
-            for (d = depth + 1; d < 4; d++) adds_up(d)
-        }
-        function adds_up(d) { # the rows of this depth since the last one that is less deep
-            if (sum[d] > 0 && (sum[d] - over[d])^2 > 1) { print "depth", d, ":", sum[d], "of", over[d]; bad = 1 }
-            sum[d] = 0; over[d] = whole[d - 1]
-        }
-        END { for (d = 1; d < 4; d++) adds_up(d); exit bad }' table
     record '.phases | to_entries[] | "\(.key) \(.value.mean_s)"' >means
     expect "rows with another mean than the record's" "" "$(awk 'BEGIN { unit["s"] = 1; unit["ms"] = 1e-3; unit["us"] = 1e-6 }
         FNR == NR { mean[$1] = $2; next } /^phase/ { on = 1; next } NF == 0 { on = 0 }

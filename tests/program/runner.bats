@@ -12,8 +12,9 @@ setup() {
 }
 
 gpus() { # how many there are
-    { echo '#!/bin/sh' && for ((i = 0; i < $1; i++)); do echo "echo 'GPU $i: Made Up M$i (UUID: GPU-$i)'"; done; } >bin/nvidia-smi
-    chmod +x bin/nvidia-smi
+    local i
+    stand_in bin/nvidia-smi \
+        "$(for ((i = 0; i < $1; i++)); do echo "echo 'GPU $i: Made Up M$i (UUID: GPU-$i)'"; done)"
 }
 
 # A unit whose release build tells the log when it begins and ends, and on which GPUs; that of the sanitizers tells
@@ -31,8 +32,7 @@ unit() { # name, line of its first comment, what it does
 }
 
 a_launcher() { # of one process
-    printf '#!/bin/sh\nwhile [ "$1" != -n ]; do shift; done\nexport RANKS=$2\nshift 2\n"$@"\n' >bin/mpirun
-    chmod +x bin/mpirun
+    stand_in bin/mpirun 'while [ "$1" != -n ]; do shift; done; export RANKS=$2; shift 2; "$@"'
 }
 
 passes() { # words of tests/run
@@ -90,32 +90,9 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     [ ! -e build/tests.json ] # these were not all
 }
 
-@test "of jobs that need as much, one that is said to be slow begins first" {
-    gpus 1
-    unit a "gpus: part" ""
-    unit b "gpus: part
- * slow: a minute" ""
-    TEST_GPU_JOBS=1 tests/run
-    expect "in the first run" "b a" "$(sed -n 's/^begins \(.\).*/\1/p' log | xargs)"
-}
-
-@test "beside a job of several GPUs each of them has one job that shares it, and a job of one GPU has none" {
-    gpus 2
-    unit two_a "gpus: 2" "await part_1; await part_2; sleep .3"
-    unit two_b "gpus: 2" "await two_a"
-    unit one "gpus: 1" "await two_b; sleep .3"
-    local n
-    for n in 1 2; do unit part_$n "gpus: part" "await two_a"; done
-    for n in 3 4 5; do unit part_$n "gpus: part" "await two_b"; done
-    passes two one part
-    expect "jobs on a GPU beside those of two" 2 "$(grep -v one log | sed '/ends two_b/,$d' | most_on_a_gpu)"
-    expect "the one" 1 "$(sed -n '/begins one/,/ends one/p' log | grep -c "^begins .* $(seen_by one)\$")"
-}
-
 @test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
     unit one "gpus: 1 release: it tells" ""
-    printf '#!/bin/sh\nexit 9\n' >bin/nvidia-smi
-    chmod +x bin/nvidia-smi
+    stand_in bin/nvidia-smi 'exit 9'
     tests/run
     gpus 0
     tests/run
@@ -130,8 +107,11 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
 @test "all tests of a bats file run without GPUs, and those with a tag once more, each a job with as many as the tag says" {
     gpus 2
     printf '%s\n' 'saw() { echo "$BATS_TEST_DESCRIPTION ${CUDA_VISIBLE_DEVICES-any}" >>"'"$PWD"'/log"; }' '@test "plain" { saw; }' \
-        '# bats test_tags=gpus:1' '@test "one (a.b), [c]" { saw; [ -n "$CUDA_VISIBLE_DEVICES" ] || skip "no GPU"; }' '@test "one (a.b), [c] and more" { saw; }' '# bats test_tags=slow,gpus:4' \
-        '@test "all" { saw; }' '# bats test_tags=gpus:part' '@test "wrong" { [ -z "$CUDA_VISIBLE_DEVICES" ]; }' >tests/program/made.bats
+        '# bats test_tags=gpus:1' \
+            '@test "one (a.b), [c]" { saw; [ -n "$CUDA_VISIBLE_DEVICES" ] || skip "no GPU"; }' \
+        '@test "one (a.b), [c] and more" { saw; }' '# bats test_tags=slow,gpus:4' '@test "all" { saw; }' \
+        '# bats test_tags=gpus:part' '@test "wrong" { seq 3; [ -z "$CUDA_VISIBLE_DEVICES" ]; }' \
+            >tests/program/made.bats
     run tests/run made.bats
     expect status 1 "$status"
     # the one may have either GPU
@@ -139,6 +119,8 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
         "$(sed 's/ $//; s/\] 1$/] 0/' log | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
     expect "reports" 'FAIL wrong / ok all / ok one (a.b), [c]' \
         "$(sed -nE 's/^(FAIL|ok) +[0-9.]+ s  made.bats with GPUs: (.*)/\1 \2/p' <<<"$output" | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
+    expect "lines of the one that fails" 3 \
+        "$(sed -n '/^FAIL .*wrong/,/^[^ ]/p' <<<"$output" | grep -c '^    # [1-3]$')"
     expect "jobs" "8 tests in 4 jobs, 4 at a time; 3 of them with GPUs, of which there are 2" "${lines[0]%:*}"
     expect "last line: what is skipped without a GPU is told of the job that has one" "6 passed, 1 failed, 0 skipped" "${lines[-1]}"
 }
@@ -170,20 +152,6 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect status 1 "$status"
     expect "what was killed" 1 "$(grep -c '^FAIL .*made/test_killed . 0  (ended without a report)' printed)"
     expect "last line" "5 passed, 1 failed, 0 skipped" "$(tail -n 1 printed)"
-}
-
-@test "a line of a file of bats is printed when its test ends, with the output of one that fails" {
-    local n
-    for n in 1 2; do
-        printf '%s\n' '@test "quick" { true; }' '@test "slow" {' \
-            "until grep -q 'made$n.bats: quick' '$PWD/printed'; do sleep .1; done" '}' \
-            '@test "wrong" { seq 3; false; }' '@test "last" { true; }' >tests/program/made$n.bats
-    done
-    timeout -k 5 $hang_s tests/run >printed 3>&- || true
-    cat printed
-    expect "blocks that are whole" 2 "$(grep -A 5 '^FAIL .*wrong' printed | grep -cE '^    # 3$')"
-    expect "lines in them" 5 "$(sed -n '/^FAIL .*made1/,/^[^ ]/p' printed | grep -c '^    ')"
-    expect "last line" "6 passed, 2 failed, 0 skipped" "$(tail -n 1 printed)"
 }
 
 @test "a file that needs a service is left to --all, or named; the last line counts its tests" {

@@ -51,9 +51,6 @@ heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 gr
     refuses 2 weft_alone h.ini -- output.series elsewhere
     touch file
     refuses 3 weft_alone h.ini output.series=file/below -- output.series file
-    rm -rf series h.frames
-    touch h.frames
-    refuses 3 weft_alone h.ini -- output.picture h.frames "Not a directory"
-    rm h.frames
+    rm -rf series
     weft_alone h.ini --dry-run 2>/dev/null | grep '^# series  *5 of 11.5 KB into series, all kept: 57.6 KB'
 }

@@ -92,17 +92,6 @@ allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.al
     expect "more than 15 % off" "" "$(awk '/^64.jsonl / { off = $NF + 0; if (off > 15 || off < -15) print $0 }' said)"
 }
 
-@test "a dragonfly takes other seconds to the same bits" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=16 grid.ny=16 time.steps=5 output.picture=none
-    for network in fat_tree dragonfly; do
-        simulated --weak --ranks 64 --latency 2e-5 --network $network run d.ini grid.nx=16 grid.ny=16 \
-            run.device=host output.record=$network.jsonl
-    done
-    expect "cells" 128x128 "$(record '"\(.grid.nx)x\(.grid.ny)"' dragonfly.jsonl)"
-    expect "fingerprint" "$(fingerprint fat_tree.jsonl)" "$(fingerprint dragonfly.jsonl)"
-    [ "$(record .phases.run.max_s dragonfly.jsonl)" != "$(record .phases.run.max_s fat_tree.jsonl)" ]
-}
-
 @test "a mistake is one sentence, and records of real runs are not simulated" {
     local words
     for words in "--ranks 12 run d.ini" "--ranks 64 verify x" "--ranks 64" "--network ring run d.ini"; do

@@ -1,6 +1,6 @@
-# jobs/weft.sbatch and check.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of theirs in the test's folder. A job
-# over two nodes ends with an exact verdict; one that is told to stop leaves a checkpoint, is requeued, and goes on; the arrays
-# of a study fill one results file.
+# jobs/weft.sbatch and check.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of theirs
+# in the test's folder. A job over two nodes ends with an exact verdict; one that is told to stop leaves a
+# checkpoint, is requeued, and goes on.
 #
 # test-all: Slurm's daemons, and a minute
 load ../support/helper
@@ -140,8 +140,7 @@ reaches() { # state: the job $job, within a minute; its output is printed
 }
 
 @test "a job that was requeued as often as it may, or may not be, is left with status 75 and says how to go on" {
-    printf '#!/bin/sh\n[ "$1" = info ] || { echo "words: $*"; exit 75; }\n' >stops
-    chmod +x stops
+    stand_in stops '[ "$1" = info ] || { echo "words: $*"; exit 75; }'
     stopped_job() { WEFT=$PWD/stops sbatch --parsable --gpus-per-node=0 "$@" "$top/jobs/weft.sbatch" d.ini time.steps=9; }
     jobs=("$(WEFT_REQUEUES=0 stopped_job)" "$(stopped_job --no-requeue)" "$(stopped_job --no-requeue --gpus-per-node=2)")
     for job in "${jobs[@]}"; do
@@ -177,8 +176,9 @@ reaches() { # state: the job $job, within a minute; its output is printed
 }
 
 @test "an array over the nodes checks each one once, and jobs/judge ranks them by name" {
-    printf '#!/bin/sh\nexec unshare --uts sh -c '"'"'hostname "$SLURMD_NODENAME" && exec "$0" "$@"'"'"' %s "$@"\n' "$weft" >named # as nodes are
-    chmod +x named
+    # each has its node's name
+    stand_in named \
+        'exec unshare --uts sh -c '"'"'hostname "$SLURMD_NODENAME" && exec "$0" "$@"'"'"" $weft \"\$@\""
     job=$(WEFT=$PWD/named WEFT_JOBS=$top/jobs sbatch --parsable --array=1-2 --gpus-per-node=0 "$top/jobs/check.sbatch" \
         device=host level=quick budget=0.01 reference=none)
     wait_for queue_is_empty
@@ -194,19 +194,4 @@ reaches() { # state: the job $job, within a minute; its output is printed
     [[ $status = [014] ]] || { cat said; return 1; }
     grep -q '^2 nodes: ' said
     expect "nodes" "n1 n2" "$(awk '$1 ~ /^n[12]$/ { print $1 }' said | sort | xargs)"
-}
-
-@test "a study as job arrays: elements that run at once fill one results file with whole lines, each point once" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=61 grid.ny=47 time.steps=30
-    printf 'deck = d.ini\nranks = 1 2\nranks_per_node = 1\nrepeats = 2\n' >study.ini
-    printf 'sbatch = --gpus-per-node=0\n[run]\nlanes = 1, 2, 3\n' >>study.ini
-    "$top/jobs/study" study.ini --submit >said
-    expect "arrays" 2 "$(grep -c '^array [0-9]*: 3 points on [12] ranks' said)"
-    wait_for queue_is_empty
-    cat weft-study-*.out
-    expect "lines" 12 "$(wc -l <study.jsonl)"
-    expect "whole records" 12 "$("$top/jobs/records" run study.jsonl | wc -l)"
-    "$top/jobs/study" study.ini --submit | grep '12 of 12 are in study.jsonl'
-    expect "points" "1 1, 1 1, 1 2, 1 2, 1 3, 1 3, 2 1, 2 1, 2 2, 2 2, 2 3, 2 3" \
-        "$(jq -r '"\(.ranks) \(.asked.lanes)"' study.jsonl | sort | paste -sd, | sed 's/,/, /g')"
 }

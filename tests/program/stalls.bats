@@ -6,13 +6,6 @@ setup() {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000
 }
 
-teardown() {
-    end_jobs
-    mountpoint -q frozen || return 0
-    fsfreeze -u frozen 2>/dev/null || true
-    umount -l frozen
-}
-
 # bats test_tags=gpus:2
 @test "a rank that is stopped: the others say where they are, and the job ends with 3" {
     all_run() { [ "$(rank_pids output.record=stall.jsonl | wc -l)" = 3 ]; }
@@ -35,24 +28,6 @@ teardown() {
     expect status 3 "$status"
     expect "ranks that say so" 2 "$(grep -c "no progress for 4 s in phase 'waiting for a checkpoint' at step 400" out)"
     expect "files with a checkpoint's name" "" "$(find checkpoints -name 'step_*.h5')"
-}
-
-@test "a file system that is frozen under a run: each rank says where it is, exit 3, what has its name is whole" {
-    [ "$(id -u)" = 0 ] || skip "not root: no file system can be frozen"
-    command -v fsfreeze mkfs.ext4 >/dev/null || skip "no fsfreeze or mkfs.ext4 here"
-    mkdir frozen
-    mkfs.ext4 -q image 64M
-    mount -o loop image frozen 2>/dev/null || skip "no file system can be mounted here"
-    begin 2 d.ini run.stall_limit=5 checkpoint.every=500 checkpoint.dir=frozen/checkpoints
-    wait_for is_there 'frozen/checkpoints/*.h5'
-    fsfreeze -f frozen
-    ends
-    fsfreeze -u frozen
-    cat out
-    expect status 3 "$status"
-    grep -q "in phase '[a-z ]*checkpoint' at step" out # the other rank may wait for it in the next steps
-    expect "ranks that say so" 2 "$(grep -c 'rank [01] .* for 5 s in phase .* at step' out)"
-    "$weft" verify frozen/checkpoints/*.h5
 }
 
 @test "a run that makes progress is left alone, whatever it waits for" {
@@ -92,18 +67,4 @@ teardown() {
     grep -q 'checkpoints/step_0000000020.h5 is a pipe.*skipped' out
     expect steps_run 10 "$(record .steps_run)"
     "$weft" verify "$(checkpoint 20)"
-}
-
-@test "by default a run is watched: a thread more than with run.stall_limit=0" {
-    local limit pid threads=()
-    for limit in "" run.stall_limit=0; do
-        begin 1 d.ini run.threads=1 checkpoint.every=0 output.record=watched.jsonl output.progress=on $limit
-        wait_for grep -q 'step [1-9]' out
-        pid=$(rank_pids output.record=watched.jsonl)
-        threads+=("$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)")
-        kill -KILL "$pid"
-        ends
-        : >out
-    done
-    expect "threads" $((threads[1] + 1)) "${threads[0]}"
 }

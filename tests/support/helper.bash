@@ -114,6 +114,13 @@ filtered() { # file: its /fields/u alone, in filtered.h5
     h5repack -l CHUNK=43x160 -f UD=300,0,0 copied.h5 filtered.h5
 }
 
+# A program that stands in for one of the system.
+stand_in() { # file, script
+    mkdir -p "$(dirname "$1")"
+    printf '#!/bin/sh\n%s\n' "$2" >"$1"
+    chmod +x "$1"
+}
+
 record() { tail -n 1 "${2:-results.jsonl}" | jq -r "$1"; } # filter [file]
 fingerprint() { record .fingerprint "$@"; }
 

@@ -1,9 +1,9 @@
 """Finds in texts what a machine can find: pages (*.md), and the comments and strings of sources.
 
     pages.py TOP links     every link leads to a file or folder that is there, and to a heading in it
-    pages.py TOP names     every path of the tree and every source file that a page names in `code` is there
-    pages.py TOP hashes    no page cites a commit
-    pages.py TOP style     no word that needs a second reading; "per cell", not "a cell"
+    pages.py TOP names     every path of the tree and every source file that a page names in `code` is there,
+                           and every name_of_the_code in the pages ABOUT_CODE
+    pages.py TOP style     no word that needs a second reading
 
 Prints one line for each place to be mended and ends with 1; else prints how many places it has looked at. TOP is a
 checkout, or what `make install` left.
@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOMS = ("kernels", "comm", "io", "miniapp", "inputs", "jobs", "tests", "docs")
 SOURCES = (".c", ".h", ".cu", ".cuh")
+ABOUT_CODE = ("docs/architecture.md", "docs/how-it-works.md")
 CODE = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`") # may go on in the next line
 RENDERED = re.compile(r"^<!-- (?!end)[^\n]* -->\n.*?^<!-- end -->$", re.M | re.S)
 
@@ -93,43 +94,22 @@ def is_there(name, files, folders):
 def names(top):
     files = files_of(top)
     folders = {str(p) for f in files for p in Path(f).parents} - {"."}
+    sources = [f for f in files if f.endswith(SOURCES)]
+    words = {word for f in sources for word in re.findall(r"\w+", Path(f).stem + " " + (top / f).read_text())}
     for page in (f for f in files if f.endswith(".md")):
         for number, line in numbered(without_blocks((top / page).read_text())):
             for name in CODE.findall(line):
                 is_path = re.fullmatch(r"(?:%s)/[\w.*/-]*" % "|".join(ROOMS), name)
                 is_source = re.fullmatch(r"[\w*/]+\.(?:c|h|cu|cuh|bats|py)", name) or re.fullmatch(r"test_\w+\*?", name)
-                if (is_path or is_source) and not re.search(r"[A-Z]{2}", name):
+                if page in ABOUT_CODE and re.fullmatch(r"[a-z0-9]+(?:_[a-z0-9]+)+", name):
+                    yield page, number, None if name in words else "`%s`: not in the code" % name
+                elif (is_path or is_source) and not re.search(r"[A-Z]{2}", name):
                     yield page, number, None if is_there(name, files, folders) else "`%s`: no such file" % name
-
-
-# ---- commits ----
-
-
-def hashes(top):
-    for page in (f for f in files_of(top) if f.endswith(".md")):
-        for number, line in numbered(without_code((top / page).read_text())):
-            yield page, number, None
-            for word in re.findall(r"(?<![\w.#-])[0-9a-f]{7,40}(?![\w-])", line):
-                if re.search("[a-f]", word) and re.search("[0-9]", word):
-                    yield page, number, "%s: a commit" % word
 
 
 # ---- style ----
 
 WORDS = (r"foretold", r"foretells?", r"so many", r"sa(?:y|ys|id) otherwise", r"nobody's")
-# Counted things, and what they are counted by: "4 bytes a cell" is "4 bytes per cell".
-COUNTED = (
-    r"bytes|fields|words|cells|steps|rows|columns|threads|warps|blocks|tiles|FMA|fma|registers|messages|GPUs|ranks|us|ms|ns|ps|nJ|W|once|moved|[KMGT]i?B"
-    r"|[KMGT]B/s|seconds|launches|streams|chunks|ghosts|instructions|levels|lanes|cores|flops|units|vectors|barriers"
-)
-EACH = (
-    "cell|rank|step|sweep|GPU|launch|device|message|thread|host|file|record|lane|line|row|column|warp|block|chunk|SM|pass|node|core"
-    "|second|minute|slot|word|tile|level|side|link|call|rung|run"
-)
-ONE = r"process|word|cell|cell of C|vector|m?barrier|__syncthreads|store|device|GPU|argument|unit|value|launch|flag|kernel|warp|thread|file|gigabyte|fma|FMA"
-PER = re.compile(
-    r"\b(?:(?:%s)|(?:one|an?) (?:%s)) an? (?:%s)\b(?!'| (?:of|is|has|holds|loads|goes|takes|really|would|apart|writes)\b)" % (COUNTED, ONE, EACH), re.I
-)
 FORBIDDEN = re.compile(r"\b(?:%s)\b" % "|".join(WORDS), re.I)
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"', re.S)
 
@@ -154,20 +134,18 @@ NAMED_THERE = ("tests/support/pages.py", "tests/program/docs.bats")  # the words
 
 def style(top):
     for name in (f for f in files_of(top) if not f.endswith(NO_TEXT) and f not in NAMED_THERE):
-        is_prose = name.endswith(PROSE)
-        text = read_text(top, name) if is_prose else (top / name).read_text()
+        text = read_text(top, name) if name.endswith(PROSE) else (top / name).read_text()
         yield name, 0, None
         # a sentence may go on in the next line, or the next string
         joined = re.sub(r'[\s"#]*\n[\s"#]*', lambda m: " " * len(m.group()), text)
         single = re.sub(" +", lambda m: " " + "\0" * (len(m.group()) - 1), joined)
         squeezed, places = single.replace("\0", ""), [i for i, c in enumerate(single) if c != "\0"]
-        for rule in (FORBIDDEN, PER) if is_prose else (FORBIDDEN,):
-            for found in rule.finditer(squeezed):
-                yield name, text.count("\n", 0, places[found.start()]) + 1, "'%s'" % found.group()
+        for found in FORBIDDEN.finditer(squeezed):
+            yield name, text.count("\n", 0, places[found.start()]) + 1, "'%s'" % found.group()
 
 
 def main():
-    top, check = Path(sys.argv[1]).resolve(), {"links": links, "names": names, "hashes": hashes, "style": style}[sys.argv[2]]
+    top, check = Path(sys.argv[1]).resolve(), {"links": links, "names": names, "style": style}[sys.argv[2]]
     looked, wrong = 0, 0
     for page, number, complaint in check(top):
         looked += 1
