@@ -156,7 +156,7 @@ static int link_prepare(ladder_case *c)
     c->uneven = way == LINK_ONEWAY;
     if (!bare) set_ceiling(c, e);
     if (way == LINK_ONEWAY) {
-        e->message[0].send = e->dec.rank == 0;
+        e->message[0].send = e->dec.rank == bench_world_of(c)->sender;
         e->message[0].receive = !e->message[0].send;
     }
     e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, !bare, e->message, e->messages);
@@ -175,8 +175,8 @@ static int link_verify(ladder_case *c, ladder_verdict *v)
     const int wrong = bench_link_wrong(e->link);
     ladder_right(v);
     if (wrong >= 0)
-        ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", bench_world_of(c)->top->rank,
-                     e->message[wrong].tag_back, e->message[wrong].rank);
+        ladder_wrong(v, "rank %d: message %d did not arrive as it was sent (%s)",
+                     bench_world_of(c)->top->rank, e->message[wrong].tag_back, bench_link_way(e->link));
     return 0;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ranks/check.h"
-#include "ranks/fault.h"
 #include "transports/message.h"
 #include "transports/peer.h"
 
@@ -18,7 +17,7 @@ struct bench_link {
     MPI_Comm comm; /* not owned */
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
     int64_t at[BENCH_LINK_MESSAGES_MAX]; /* offset of each into the buffers */
-    int count, number, rank;             /* number: -1: it has none; rank: of this one in comm */
+    int count, rank;                     /* rank: of this one in comm */
     int64_t bytes;
     way way;
     device_memory memory;
@@ -102,7 +101,7 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
     bench_link *l = CHECK_CALLOC(1, sizeof *l);
-    *l = (bench_link){ .world = world, .d = d, .stream = s, .comm = comm, .count = count, .number = -1 };
+    *l = (bench_link){ .world = world, .d = d, .stream = s, .comm = comm, .count = count };
     MPI_CHECK(MPI_Comm_rank(comm, &l->rank));
     for (int i = 0; i < count; i++) {
         l->message[i] = message[i];
@@ -184,15 +183,11 @@ const char *bench_link_way(const bench_link *l)
     return l->d->kind == DEVICE_CUDA ? "MPI, pinned" : "MPI";
 }
 
-void bench_link_number(bench_link *l, int number) { l->number = number; }
-
 static void run_many(void *link, int runs)
 {
     bench_link *l = link;
-    const double begin_s = timer_now_s();
     for (int i = 0; i < runs; i++) bench_link_run(l);
     DEVICE_CALL(l->d, stream_sync, l->stream);
-    fault_slows("slow_link", l->number, begin_s);
 }
 
 timer_percentiles bench_link_times(bench_link *l) { return bench_world_times(l->world, run_many, l); }

@@ -7,8 +7,10 @@
 
 bench_world bench_world_create(const topology *top, const char *dir)
 {
-    bench_world w = { .top = top, .dir = dir };
-    MPI_CHECK(MPI_Comm_split(top->comm, top->rank / 2, top->rank, &w.pairs));
+    bench_world w = { .top = top, .dir = dir, .link = -1 };
+    int rank;
+    MPI_CHECK(MPI_Comm_rank(top->comm, &rank));
+    MPI_CHECK(MPI_Comm_split(top->comm, rank / 2, rank, &w.pairs));
     MPI_CHECK(MPI_Comm_set_errhandler(w.pairs, MPI_ERRORS_RETURN));
     return w;
 }

@@ -42,7 +42,6 @@ static bool one_round(check *c, double *repeats_s)
     const bool quick = c->ask->level == CHECK_QUICK;
     bool more = true;
     *repeats_s = 0;
-    c->bench.trusted = quick && c->round > 0; /* all was right in the first round */
     for (int i = 0; i < PARTS && more; i++) {
         const double begin_s = c->now_s;
         if (quick && c->round > 0 && parts[i]->once) continue;
@@ -91,7 +90,7 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
             judge(c, head, r, &v);
             check_part_begin(c, head);
         }
-        more = trial_tell(c, whole && goes_on(c, repeats_s));
+        more = trial_tell(c, whole && goes_on(c, repeats_s)) > 0;
         c->round += more;
     } while (more);
     trial_unwatch();
@@ -103,7 +102,7 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
         check_page_print(stdout, &c->found, &v, r);
         check_part_end(c);
     }
-    return trial_tell(c, c->top->rank == 0 ? check_exit_status[v.word] : 0);
+    return (int)trial_tell(c, c->top->rank == 0 ? check_exit_status[v.word] : 0);
 }
 
 /* ---- beginning and end ---- */
@@ -143,11 +142,23 @@ static void check_open(check *c, topology *top, device *d, const check_request *
                   .mine = { .rank = top->rank },
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
+    const check_sizes *const of = &c->sizes;
+    const bench_setting setting[CHECK_SETTINGS] = { [CHECK_BYTES] = { "bytes", of->message_bytes },
+                                                    { "ceiling_bytes", of->ceiling_bytes },
+                                                    { "nx", of->edge_cells },
+                                                    { "ny", of->edge_cells },
+                                                    { "radius", 1 },
+                                                    { "steps", CHECK_BLOCK_STEPS },
+                                                    { "n", of->matrix_cells } };
     c->world = bench_world_create(top, ask->dir);
     c->rungs = (bench_request){ .kind = d->kind,
                                 .samples = quick || rehearsal ? SAMPLES : SAMPLES_OF_FULL,
                                 .dir = ask->dir,
-                                .output = "" };
+                                .output = "",
+                                .setting = c->setting,
+                                .settings = CHECK_SETTINGS };
+    memcpy(c->setting, setting, sizeof setting);
+    snprintf(c->part, sizeof c->part, "%s.part", ask->output);
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
     bench_create(&c->bench, &c->rungs, d, &c->world);
     if (d->kind == DEVICE_CUDA) (void)bench_link_aware(&c->world, d, &why); /* by all, before pairs ask */

@@ -1,7 +1,6 @@
 /* JSON of a check: the record of a round, the part of one that is under way, and references. */
 #include "check/trial.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,18 +69,11 @@ json_t *check_record(const check *c, const check_verdict *v)
 
 /* ---- the part of a round under way ---- */
 
-static const char *path_of(const check *c, char path[PATH_MAX])
-{
-    snprintf(path, PATH_MAX, "%s.part", c->ask->output);
-    return path;
-}
-
 static void put_line(const check *c, json_t *o)
 {
-    char path[PATH_MAX];
     sentence why;
-    if (c->ask->output[0] && !record_append(path_of(c, path), o, &why))
-        check_fail(__FILE__, __LINE__, path, why.text);
+    if (c->ask->output[0] && !record_append(c->part, o, &why))
+        check_fail(__FILE__, __LINE__, c->part, why.text);
     json_decref(o);
 }
 
@@ -106,8 +98,7 @@ void check_part_add(const check *c, const trial_report *t)
 
 void check_part_end(const check *c)
 {
-    char path[PATH_MAX];
-    if (c->ask->output[0]) (void)unlink(path_of(c, path));
+    if (c->ask->output[0]) (void)unlink(c->part);
 }
 
 /* ---- references ---- */
