@@ -8,10 +8,10 @@
 
 enum { BENCH_LINK_MESSAGES_MAX = 8 };
 
-/* To and from one rank; its message that answers has the tag `tag_back`. Ranks with several messages have
- * those of the same tags and bytes, in the same order. */
+/* To and from one rank. Number i of n answers the rank's number n - 1 - i, which has as many bytes: all ranks
+ * have as many messages, whose numbers are their tags. */
 typedef struct bench_link_message {
-    int rank, tag, tag_back;
+    int rank;
     bool send, receive;
     int64_t bytes;
 } bench_link_message;

@@ -109,22 +109,17 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
 
 static void gather_ranks(check *c)
 {
-    const hosts *h = c->top->where;
-    check_rank mine = { .first_of_host = h->rank[h->begin[h->of[c->top->rank]]] };
-    snprintf(mine.host, sizeof mine.host, "%s", c->top->host);
+    const topology *top = c->top;
+    const hosts *h = top->where;
+    check_rank mine = { .first_of_host = h->rank[h->begin[h->of[top->rank]]] };
+    snprintf(mine.host, sizeof mine.host, "%s", top->host);
     snprintf(mine.gpu, sizeof mine.gpu, "%.63s", c->d->kind == DEVICE_CUDA ? c->d->name : "");
     snprintf(mine.uuid, sizeof mine.uuid, "%s", c->d->uuid);
-    snprintf(mine.pci, sizeof mine.pci, "%s", c->top->pci);
-    MPI_CHECK(
-        MPI_Gather(&mine, sizeof mine, MPI_BYTE, c->found.rank, sizeof mine, MPI_BYTE, 0, c->top->comm));
-    c->found.hosts = c->top->hosts;
+    snprintf(mine.pci, sizeof mine.pci, "%s", top->pci);
+    MPI_CHECK(ranks_gather(&mine, sizeof mine, c->found.rank, top->comm));
+    MPI_CHECK(MPI_Allreduce(&top->local_ranks, &c->most_here, 1, MPI_INT, MPI_MAX, top->comm));
+    c->found.hosts = top->hosts;
     snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
-    while (h->rank[h->begin[h->of[c->top->rank]] + c->number] != c->top->rank) c->number++;
-    for (int i = 0; i < h->count; i++) {
-        const int ranks = h->begin[i + 1] - h->begin[i];
-        if (i == h->of[c->top->rank]) c->here = ranks;
-        if (ranks > c->most_here) c->most_here = ranks;
-    }
 }
 
 static void check_open(check *c, topology *top, device *d, const check_request *ask, double begin_s)

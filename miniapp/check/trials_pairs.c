@@ -19,14 +19,12 @@ typedef struct meeting {
  * and false is returned. Collective over all ranks. */
 static bool meet(check *c, meeting *m, int together, int place)
 {
-    int rank;
     m->top = *c->top;
     MPI_CHECK(MPI_Comm_split(c->top->comm, together, place, &m->top.comm));
     if (together == MPI_UNDEFINED) return false;
     MPI_CHECK(MPI_Comm_set_errhandler(m->top.comm, MPI_ERRORS_RETURN));
-    MPI_CHECK(MPI_Comm_rank(m->top.comm, &rank));
-    MPI_CHECK(MPI_Comm_size(m->top.comm, &m->top.ranks));
-    m->speaks = rank == 0;
+    m->top.ranks = ranks_count(m->top.comm);
+    m->speaks = ranks_mine(m->top.comm) == 0;
     m->world = bench_world_create(&m->top, c->world.dir);
     m->world.link = m->b == m->a + 1 ? m->a : -1;
     c->bench.world = &m->world;
@@ -71,7 +69,7 @@ static int count_pairs(const check *c) { return rounds_of(c->most_here); }
 /* The lower rank sends to the other one, then the other one, then both. */
 static void try_pairs(check *c, int round)
 {
-    const int mine = c->top->rank, number = trials_partner(c->here, round, c->number),
+    const int mine = c->top->rank, number = trials_partner(c->top->local_ranks, round, c->top->local_rank),
               other = rank_there(c->top->where, c->top->where->of[mine], number);
     meeting m = { .a = least(mine, other), .b = most(mine, other) };
     trial_name(c, "pairs of ranks");
@@ -92,10 +90,10 @@ static void try_hosts(check *c, int round)
     const hosts *h = c->top->where;
     const int host = h->of[c->top->rank], other = trials_partner(h->count, round, host),
               low = least(host, other);
-    const bool paired = rank_there(h, other, c->number) >= 0;
+    const bool paired = rank_there(h, other, c->top->local_rank) >= 0;
     meeting m = { .a = rank_there(h, low, 0), .b = rank_there(h, most(host, other), 0) };
     trial_name(c, "pairs of hosts");
-    if (!meet(c, &m, paired ? low : MPI_UNDEFINED, 2 * c->number + (host > other))) return;
+    if (!meet(c, &m, paired ? low : MPI_UNDEFINED, 2 * c->top->local_rank + (host > other))) return;
     trial_rung(c, (check_figure){ .like = CHECK_HOST_PAIR, .a = m.a, .b = m.b }, m.speaks);
     part(c, &m);
 }

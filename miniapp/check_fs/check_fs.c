@@ -40,6 +40,7 @@ typedef struct trials {
     int64_t bytes, seconds;
     char folder[STATE_PATH_BYTES];
     int names;    /* given so far: each is used once */
+    int host;     /* of the trial under way: whose first rank takes part */
     bool stopped; /* by a signal to any rank */
 } trials;
 
@@ -72,9 +73,6 @@ static long long sum_of(const trials *t, long long mine)
 }
 
 /* ---- files and lines ---- */
-
-/* A new file of one byte, on disk. 0 or errno. */
-static int make_file(const char *path) { return replace_new_file(path, "w", 1); }
 
 static void name_file(trials *t, const char *stem, char path[STATE_PATH_BYTES])
 {
@@ -140,7 +138,7 @@ static fs_word try_rename(trials *t, const char *path, sentence *found)
         MPI_Request all_done;
         if (makes) {
             (void)replace_temporary(tmp, sizeof tmp, path, replace_token());
-            code = make_file(tmp);
+            code = replace_new_file(tmp, "w", 1);
             if (!code && rename(tmp, path) != 0) code = errno;
         }
         MPI_CHECK(MPI_Ibarrier(t->top->comm, &all_done));
@@ -161,11 +159,12 @@ static fs_word try_rename(trials *t, const char *path, sentence *found)
 static bool takes(int fd) { return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
 /* Rank 0 holds a lock that the challenger, which has a descriptor of its own, must not get until it is
- * freed. */
-static fs_word try_lock(trials *t, const char *path, int challenger, fs_word twice, sentence *found)
+ * freed. Between hosts weft does not rely on it. */
+static fs_word try_lock(trials *t, const char *path, sentence *found)
 {
-    const char *const where = challenger == 0 ? "on one host" : "between hosts";
-    const bool holds = t->top->rank == 0, tries = t->top->rank == challenger;
+    const hosts *const h = t->top->where;
+    if (t->host >= h->count) return NONE;
+    const bool holds = t->top->rank == 0, tries = t->top->rank == h->rank[h->begin[t->host]];
     const double end_s = timer_now_s() + 0.1 * (double)t->seconds;
     const int held = holds ? open(path, O_RDWR | O_CLOEXEC) : -1;
     int fd = -1, looked = 0, code = holds && held < 0 ? errno : 0;
@@ -186,19 +185,8 @@ static fs_word try_lock(trials *t, const char *path, int challenger, fs_word twi
                  : !has   ? "cannot be had"
                  : !freed ? "a lock that is free cannot be taken"
                           : "one at a time holds a lock",
-                 where);
-    return two ? twice : has && freed ? KEPT : NOTE;
-}
-
-static fs_word try_lock_here(trials *t, const char *path, sentence *found)
-{
-    return try_lock(t, path, 0, BROKEN, found);
-}
-
-static fs_word try_lock_between(trials *t, const char *path, sentence *found)
-{
-    const hosts *h = t->top->where;
-    return h->count > 1 ? try_lock(t, path, h->rank[h->begin[1]], NOTE, found) : NONE;
+                 t->host == 0 ? "on one host" : "between hosts");
+    return two && t->host == 0 ? BROKEN : !two && has && freed ? KEPT : NOTE;
 }
 
 /* Bytes per second of that many ranks, each with a file of its own, with fsync; NaN: found says why. It takes
@@ -246,16 +234,17 @@ static fs_word try_rates(trials *t, const char *unused, sentence *found)
 static const struct {
     const char *name;
     bool made; /* rank 0 makes a file at `path` first, and deletes it at the end */
+    int host;
     fs_word (*try)(trials *t, const char *path, sentence *found);
     const char *means; /* for weft, where it is a note or BROKEN */
 } all_trials[] = {
-    { "fsync", true, try_sync, "a power cut may take a name that was given a moment ago" },
-    { "O_EXCL", false, try_exclusive, "two runs may take one folder for theirs" },
-    { "rename", true, try_rename, "a reader finds neither the old file nor the new one" },
-    { "flock here", true, try_lock_here,
+    { "fsync", true, 0, try_sync, "a power cut may take a name that was given a moment ago" },
+    { "O_EXCL", false, 0, try_exclusive, "two runs may take one folder for theirs" },
+    { "rename", true, 0, try_rename, "a reader finds neither the old file nor the new one" },
+    { "flock here", true, 0, try_lock,
       "a second run on this host would take the folder from one that still writes there" },
-    { "flock", true, try_lock_between, "weft knows another host's run by what its lock's file says" },
-    { "rates", false, try_rates, "" },
+    { "flock", true, 1, try_lock, "weft knows another host's run by what its lock's file says" },
+    { "rates", false, 0, try_rates, "" },
 };
 enum { TRIALS = sizeof all_trials / sizeof *all_trials };
 
@@ -265,11 +254,13 @@ static fs_word try_one(trials *t, int i, FILE *to)
     char path[STATE_PATH_BYTES];
     sentence found = { "" };
     name_file(t, all_trials[i].name, path);
-    const int code = all_trials[i].made && t->top->rank == 0 ? make_file(path) : 0;
+    const bool makes = all_trials[i].made && t->top->rank == 0;
+    const int code = makes ? replace_new_file(path, "w", 1) : 0;
+    t->host = all_trials[i].host;
     const fs_word word =
         all_well(t, code, "a write or its fsync", &found) ? all_trials[i].try(t, path, &found) : FAILED;
     (void)meet(t, false);
-    if (all_trials[i].made && t->top->rank == 0) (void)unlink(path);
+    if (makes) (void)unlink(path);
     if (word == NONE) return word;
     fprintf(to, "  %-14s %-6s  %s", all_trials[i].name, word_name[word], found.text);
     if (word == NOTE || word == BROKEN) fprintf(to, "; %s", all_trials[i].means);

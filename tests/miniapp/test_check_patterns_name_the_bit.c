@@ -1,6 +1,5 @@
-/* Memory that keeps what is written gets a rate; a bit that flips, in whichever chunk, a bit that is stuck,
- * and a chunk that lies where another does are told with pattern, chunk, byte, what was written and read, and
- * get none. */
+/* Memory that keeps what is written gets a rate; a bit that flips, in whichever chunk, and a chunk that lies
+ * where another does are told with pattern, chunk, byte, what was written and read, and get none. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,15 +22,14 @@ static __typeof__(d->alloc) plain_alloc;
 static __typeof__(d->free) plain_free;
 static int wrong_call, calls, chunks_left;
 static int64_t at;
-static uint64_t flip, stuck, wrote;
+static uint64_t flip, wrote;
 static void *first_chunk;
 
-/* In that call a bit has flipped since it was written; `stuck` reads as 1 in all. */
+/* In that call a bit has flipped since it was written. */
 static int faulty_check(device *self, const uint64_t *from, int64_t words, const memory_pattern *p,
                         pattern_wrong *result, device_stream *s)
 {
     uint64_t *const memory = (uint64_t *)(uintptr_t)from;
-    for (int64_t i = 0; stuck && i < words; i++) memory[i] |= stuck;
     if (calls++ == wrong_call) {
         wrote = memory[at];
         memory[at] ^= flip;
@@ -104,14 +102,6 @@ static void a_flipped_bit_is_told(void **state)
     wrong_call = -1;
 }
 
-static void a_stuck_bit_is_told(void **state)
-{
-    stuck = 0x100;
-    const check_patterns p = tried();
-    assert_wrong(&p, "random words: chunk 0 of 8, byte ", "xor 0x00000100");
-    stuck = 0;
-}
-
 static void less_memory_is_enough(void **state)
 {
     d->alloc = scarce_alloc;
@@ -135,7 +125,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_memory_is_timed),
         cmocka_unit_test(a_flipped_bit_is_told),
-        cmocka_unit_test(a_stuck_bit_is_told),
         cmocka_unit_test(less_memory_is_enough),
         cmocka_unit_test(a_chunk_that_lies_where_another_does_is_told),
     };
