@@ -173,7 +173,7 @@ static bool try_item(check *c, const trials *t, int item)
 bool trial_part(check *c, const trials *t, int *items)
 {
     bool more = true;
-    if (c->round == 0) *items = t->count(c);
+    if (c->round == 0) *items = t->count ? t->count(c) : 1;
     for (int i = 0; i < *items && more; i++) {
         if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
         else {

@@ -64,7 +64,7 @@ typedef struct trials {
                         * nothing in the second half, so that a second one has time */
     bool once;         /* a quick check has it in the first round alone: figures of one component, which
                         * rounds compare with nothing */
-    int (*count)(const check *c);    /* its items, where time suffices */
+    int (*count)(const check *c);    /* its items, where time suffices; NULL: one */
     void (*try)(check *c, int item); /* names the trial, then measures and reports. Collective */
 } trials;
 

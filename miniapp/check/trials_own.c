@@ -124,8 +124,6 @@ static int64_t free_share_bytes(const check *c)
     return bytes / 4 < host_most ? bytes / 4 : host_most;
 }
 
-static int one(const check *c) { return 1; }
-
 static void try_patterns(check *c, int item)
 {
     check_patterns p;
@@ -139,7 +137,7 @@ static void try_patterns(check *c, int item)
     else if (p.bytes > 0) trial_figure(c, f, &p.time_s);
 }
 
-const trials trials_patterns = { "fillings of memory", INFINITY, true, one, try_patterns };
+const trials trials_patterns = { "fillings of memory", INFINITY, true, NULL, try_patterns };
 
 /* ---- rungs of the device ---- */
 

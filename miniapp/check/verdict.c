@@ -194,10 +194,12 @@ static units units_create(const judge *j, unit_kind kind)
     t.unit = CHECK_ALLOC(malloc((2 * (size_t)f->figures + 2) * sizeof *t.unit));
     for (int i = 0; i < f->figures; i++) figures += add_figure(f, &f->figure[i], kind, &t.unit[figures]);
     qsort(t.unit, (size_t)figures, sizeof *t.unit, by_unit);
-    const int cells = (figures + 1) * t.columns;
-    t.x = CHECK_ALLOC(malloc(2 * (size_t)cells * sizeof *t.x));
+    for (int i = 0; i < figures; i++) t.count += i == 0 || by_unit(&t.unit[i], &t.unit[i - 1]) != 0;
+    const size_t cells = (size_t)(t.count * t.columns), most = cells + (size_t)(figures + f->figures) + 1;
+    t.x = CHECK_ALLOC(malloc((cells + most) * sizeof *t.x));
     t.scratch = t.x + cells;
-    for (int i = 0; i < cells; i++) t.x[i] = NAN;
+    for (size_t i = 0; i < cells; i++) t.x[i] = NAN;
+    t.count = 0;
     for (int i = 0; i < figures; i++) {
         const unit g = t.unit[i];
         if (i == 0 || by_unit(&g, &t.unit[t.count - 1]) != 0) t.unit[t.count++] = g;

@@ -48,18 +48,15 @@ static const ladder_family family = {
 };
 static const bench_item item[] = { { &family, &rung[0], false }, { &family, &rung[1], false } };
 
-static bench_point measured(int which, int index, bench_setting *setting)
+static bench_point measured(void)
 {
-    bench_request ask = {
-        .kind = DEVICE_HOST, .samples = 3, .setting = setting, .settings = setting ? 1 : 0
-    };
+    const bench_request ask = { .kind = DEVICE_HOST, .samples = 3 };
     device *d = device_host_create(1);
     bench b;
     bench_point p;
     sentence why;
     bench_create(&b, &ask, d, NULL);
-    assert_int_equal(bench_request_points(&ask, &item[which]), which == 1 && !setting ? 3 : 1);
-    assert_true(bench_measure(&b, &item[which], index, &p, &why));
+    assert_true(bench_measure(&b, &item[0], 0, &p, &why));
     bench_destroy(&b);
     device_destroy(&d);
     assert_true(prepared == 1 && destroyed == 1 && runs_when_verified == 1);
@@ -69,7 +66,7 @@ static bench_point measured(int which, int index, bench_setting *setting)
 static void a_wrong_rung_has_no_rate(void **state)
 {
     right = false;
-    const bench_point p = measured(0, 0, NULL);
+    const bench_point p = measured();
     assert_int_equal(runs, 1);
     assert_false(p.verified);
     assert_string_equal(p.wrong.text, "cell 7");
@@ -79,19 +76,12 @@ static void a_wrong_rung_has_no_rate(void **state)
 static void a_right_rung_is_timed(void **state)
 {
     right = true;
-    const bench_point p = measured(0, 0, NULL);
+    const bench_point p = measured();
     assert_true(p.verified);
     assert_true(runs >= 1 + 3 * p.repeats);
     assert_int_equal(p.time_s.count, 3);
     assert_true(fabs(p.rate * p.time_s.p50 / 1000 - 1) < 1e-12);
     assert_int_equal(p.size, 4);
-}
-
-static void a_value_that_is_set_is_no_scan(void **state)
-{
-    right = true;
-    bench_setting set = { "n", 42 };
-    assert_true(measured(1, 1, NULL).size == 5 && measured(1, 0, &set).size == 42);
 }
 
 /* A device whose clock goes wrong: one sample of three takes a quarter of the others' time. */
@@ -160,7 +150,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(a_wrong_rung_has_no_rate),
                                         cmocka_unit_test(a_right_rung_is_timed),
-                                        cmocka_unit_test(a_value_that_is_set_is_no_scan),
                                         cmocka_unit_test(a_ceiling_is_a_median),
                                         cmocka_unit_test(the_table_marks_what_is_unusual) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 # weft bench halo, alltoall, io: all ranks climb together; every rung is right before it is timed, stands beside a ceiling of the
 # same size, and names a rank that is slow.
 load ../support/helper
+load ../support/bench_records
 
 bench() { # ranks arguments...
     local ranks=$1
@@ -8,22 +9,6 @@ bench() { # ranks arguments...
     launch "$ranks" "$weft" bench "$@" device=host samples=3
 }
 
-promised='
-[
-  (. as $o | ["schema", "program", "version", "git", "command", "started", "family", "rung", "device", "ranks", "dtype", "size",
-    "time_s", "rate", "unit", "ceiling", "ceiling_name", "fraction_of_ceiling", "verified", "parameters", "machine", "slowest",
-    "sweep"][]
-    | select(. as $k | $o | has($k) | not)),
-  (select([.time_s | .min, .p50, .p90, .p99, .max, .mean] | all(type == "number" and . > 0) | not) | "time_s"),
-  (select(.verified | not) | "verified"),
-  (select(.unit != "B/s" or .device != "host" or (.rate > 0 | not)) | "unit, device, rate"),
-  (select((.rung | test("^(link|raw)_")) != (.ceiling == null)) | "ceiling"),
-  (select(.ceiling != null and ((.fraction_of_ceiling * .ceiling / .rate - 1) | fabs > 1e-9)) | "fraction"),
-  (select(any(.sweep[]; (.verified | not) or (.rate > 0 | not))) | "sweep"),
-  (select(any(.sweep[].slowest, .slowest;
-      . != null and ((.rank | type == "number") and (.host | type == "string") and .over_median > 0.05 | not))) | "slowest")
-] | join(" ")'
-sound() { expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"; }
 rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 
 @test "halo: every transport of the host device, links, patterns, in f32 and f64" {
