@@ -35,18 +35,18 @@ static const trials *const parts[] = { &trials_own,      &trials_pairs, &trials_
                                        &trials_patterns, &trials_files, &trials_job };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* repeats_s: of what the next round has too. False: an end was asked for. */
-static bool one_round(check *c, double *repeats_s)
+/* False: an end was asked for. */
+static bool one_round(check *c)
 {
     static int items[PARTS]; /* of each part, in every round */
     const bool quick = c->ask->level == CHECK_QUICK;
     bool more = true;
-    *repeats_s = 0;
+    c->repeats_s = 0;
     for (int i = 0; i < PARTS && more; i++) {
         const double begin_s = c->now_s;
         if (quick && c->round > 0 && parts[i]->once) continue;
         more = trial_part(c, parts[i], &items[i]);
-        if (!quick || !parts[i]->once) *repeats_s += c->now_s - begin_s;
+        if (!quick || !parts[i]->once) c->repeats_s += c->now_s - begin_s;
     }
     return more;
 }
@@ -65,11 +65,11 @@ static void judge(check *c, const json_t *head, const check_reference *r, check_
 /* Rank 0: is there another round? Three tell the noise of rounds; on a host, whose cores others use too, the
  * order within seven tells who is slow. A quick check has no more of them, and a later one than the second
  * ends within two thirds of the limit. */
-static bool goes_on(const check *c, double repeats_s)
+static bool goes_on(const check *c)
 {
     const bool quick = c->ask->level == CHECK_QUICK;
     const int done = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? 3 : 7;
-    const double end_s = c->now_s + repeats_s;
+    const double end_s = c->now_s + c->repeats_s;
     if (c->ask->level == CHECK_SOAK) return end_s < c->ask->time_s;
     if (quick && (c->found.faults > 0 || done == enough)) return false;
     if (isfinite(c->limit_s)) return end_s <= (done == 1 ? c->limit_s : c->limit_s * 2 / 3);
@@ -80,17 +80,16 @@ static bool goes_on(const check *c, double repeats_s)
 static int run_rounds(check *c, const json_t *head, const check_reference *r)
 {
     check_verdict v;
-    double repeats_s;
     bool whole, more;
     if (c->top->rank == 0) check_part_begin(c, head);
     do {
-        whole = one_round(c, &repeats_s);
+        whole = one_round(c);
         c->found.rounds += whole;
         if (whole && c->top->rank == 0) {
             judge(c, head, r, &v);
             check_part_begin(c, head);
         }
-        more = trial_tell(c, whole && goes_on(c, repeats_s)) > 0;
+        more = trial_tell(c, whole && goes_on(c)) > 0;
         c->round += more;
     } while (more);
     trial_unwatch();

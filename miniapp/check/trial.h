@@ -55,6 +55,7 @@ typedef struct check {
     double begin_s;       /* when the program started */
     double limit_s;       /* of a quick check; INFINITY: all items of all rounds begin */
     double now_s;         /* since the start, the same on all ranks */
+    double repeats_s;     /* of this round, without what the next one leaves out */
 } check;
 
 /* A part of a round. */
