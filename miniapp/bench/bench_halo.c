@@ -23,7 +23,8 @@ typedef struct exchange {
     int messages;
 } exchange;
 
-/* The messages of this exchange: rows up and down, columns, corners. */
+/* The messages of this exchange: rows up and down, columns, corners; the way back of a direction is as far
+ * from the end as it is from the start. */
 static void make_messages(exchange *e, bool grid)
 {
     const int64_t word = (int64_t)dtype_bytes(e->shape.type), depth = e->shape.depth_x;
@@ -31,9 +32,7 @@ static void make_messages(exchange *e, bool grid)
         const int dx = decomp_dx[k], dy = decomp_dy[k];
         if (e->dec.neighbour[k] < 0 || (!grid && dx != 0)) continue;
         const int64_t cells = (dx == 0 ? e->shape.nx : depth) * (dy == 0 ? e->shape.ny : depth);
-        e->message[e->messages++] = (bench_link_message){
-            e->dec.neighbour[k], k, DECOMP_NEIGHBOURS - 1 - k, true, true, cells * word
-        };
+        e->message[e->messages++] = (bench_link_message){ e->dec.neighbour[k], true, true, cells * word };
     }
 }
 
@@ -48,16 +47,15 @@ static exchange *make_exchange(ladder_case *c)
     const int64_t word = (int64_t)dtype_bytes(c->type), asked = c->value[BYTES] / word / depth,
                   nx = asked < depth ? depth : asked;
     int64_t ny = 2;
-    int ranks, ranks_x, ranks_y;
+    int ranks_x, ranks_y;
     exchange *e = ladder_state(c, sizeof *e);
     e->comm = cut == BENCH_PAIRS ? w->pairs : w->top->comm;
-    MPI_CHECK(MPI_Comm_size(e->comm, &ranks));
     if (cut == BENCH_BLOCKS) {
         ny = grid_bytes / word / nx;
         ny = ny < depth ? depth : ny > nx ? nx : ny;
     }
     c->value[BYTES] = nx * depth * word;
-    bench_world_grid(cut, ranks, &ranks_x, &ranks_y);
+    bench_world_grid(cut, ranks_count(e->comm), &ranks_x, &ranks_y);
     if (!bench_world_decomp(c, e->comm, nx * ranks_x, ny * ranks_y, cut != BENCH_PAIRS, depth, &e->dec))
         return NULL;
     e->shape = field_shape_make(c->type, box_width(e->dec.own), box_height(e->dec.own), depth, depth);
@@ -156,7 +154,7 @@ static int link_prepare(ladder_case *c)
     c->uneven = way == LINK_ONEWAY;
     if (!bare) set_ceiling(c, e);
     if (way == LINK_ONEWAY) {
-        e->message[0].send = e->dec.rank == 0;
+        e->message[0].send = e->dec.rank == bench_world_of(c)->sender;
         e->message[0].receive = !e->message[0].send;
     }
     e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, !bare, e->message, e->messages);
@@ -175,8 +173,8 @@ static int link_verify(ladder_case *c, ladder_verdict *v)
     const int wrong = bench_link_wrong(e->link);
     ladder_right(v);
     if (wrong >= 0)
-        ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", bench_world_of(c)->top->rank,
-                     e->message[wrong].tag_back, e->message[wrong].rank);
+        ladder_wrong(v, "rank %d: message %d did not arrive as it was sent (%s)",
+                     bench_world_of(c)->top->rank, wrong, bench_link_way(e->link));
     return 0;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ranks/check.h"
-#include "ranks/fault.h"
 #include "transports/message.h"
 #include "transports/peer.h"
 
@@ -18,14 +17,13 @@ struct bench_link {
     MPI_Comm comm; /* not owned */
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
     int64_t at[BENCH_LINK_MESSAGES_MAX]; /* offset of each into the buffers */
-    int count, number, rank;             /* number: -1: it has none; rank: of this one in comm */
+    int count, rank;                     /* rank: of this one in comm */
     int64_t bytes;
     way way;
     device_memory memory;
     char *out, *in;
     peer *peer;
-    char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here, and which of their messages this one is */
-    int there[BENCH_LINK_MESSAGES_MAX];
+    char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
 };
 
 bool bench_link_aware(const bench_world *world, device *d, const char **why)
@@ -68,12 +66,8 @@ static void make_buffers(bench_link *l)
     device *d = l->d;
     const int64_t block_bytes = l->way == LINK_MPI_DEVICE ? message_block_bytes(l->bytes) : l->bytes;
     DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->out);
-    if (l->way == LINK_COPY) {
-        l->in = peer_own(l->peer);
-        for (int i = 0; i < l->count; i++)
-            for (int k = 0; k < l->count; k++)
-                if (l->message[k].tag_back == l->message[i].tag) l->there[i] = k;
-    } else DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
+    if (l->way == LINK_COPY) l->in = peer_own(l->peer);
+    else DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
 }
 
 /* Byte number `at` of the message that this rank sends with this tag. */
@@ -88,8 +82,7 @@ static void fill(bench_link *l)
     device *d = l->d;
     char *host = CHECK_CALLOC(l->bytes, 1);
     for (int i = 0; i < l->count; i++)
-        for (int64_t at = 0; at < l->message[i].bytes; at++)
-            host[l->at[i] + at] = byte_of(l->rank, l->message[i].tag, at);
+        for (int64_t at = 0; at < l->message[i].bytes; at++) host[l->at[i] + at] = byte_of(l->rank, i, at);
     DEVICE_CALL(d, copy, l->out, host, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, fill_bytes, l->in, 0xff, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, stream_sync, l->stream);
@@ -102,8 +95,9 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
     bench_link *l = CHECK_CALLOC(1, sizeof *l);
-    *l = (bench_link){ .world = world, .d = d, .stream = s, .comm = comm, .count = count, .number = -1 };
-    MPI_CHECK(MPI_Comm_rank(comm, &l->rank));
+    *l = (bench_link){
+        .world = world, .d = d, .stream = s, .comm = comm, .count = count, .rank = ranks_mine(comm)
+    };
     for (int i = 0; i < count; i++) {
         l->message[i] = message[i];
         l->at[i] = l->bytes;
@@ -134,13 +128,13 @@ static void run_messages(bench_link *l)
     for (int i = 0; i < l->count; i++) {
         const bench_link_message *m = &l->message[i];
         if (m->receive)
-            MPI_CHECK(MPI_Irecv(l->in + l->at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag_back, l->comm,
+            MPI_CHECK(MPI_Irecv(l->in + l->at[i], (int)m->bytes, MPI_BYTE, m->rank, l->count - 1 - i, l->comm,
                                 &request[requests++]));
     }
     for (int i = 0; i < l->count; i++) {
         const bench_link_message *m = &l->message[i];
         if (m->send)
-            MPI_CHECK(MPI_Isend(l->out + l->at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->comm,
+            MPI_CHECK(MPI_Isend(l->out + l->at[i], (int)m->bytes, MPI_BYTE, m->rank, i, l->comm,
                                 &request[requests++]));
     }
     MPI_CHECK(MPI_Waitall(requests, request, MPI_STATUSES_IGNORE));
@@ -150,7 +144,7 @@ static void run_peer_copies(bench_link *l)
 {
     for (int i = 0; i < l->count; i++)
         if (l->message[i].send)
-            DEVICE_CALL(l->d, copy, l->theirs[i] + l->at[l->there[i]], l->out + l->at[i],
+            DEVICE_CALL(l->d, copy, l->theirs[i] + l->at[l->count - 1 - i], l->out + l->at[i],
                         (size_t)l->message[i].bytes, l->stream);
 }
 
@@ -172,7 +166,7 @@ int bench_link_wrong(bench_link *l)
     for (int i = 0; i < l->count && wrong < 0; i++) {
         const bench_link_message *m = &l->message[i];
         for (int64_t at = 0; at < m->bytes && m->receive && wrong < 0; at++)
-            if (host[l->at[i] + at] != byte_of(m->rank, m->tag_back, at)) wrong = i;
+            if (host[l->at[i] + at] != byte_of(m->rank, l->count - 1 - i, at)) wrong = i;
     }
     free(host);
     return wrong;
@@ -184,15 +178,11 @@ const char *bench_link_way(const bench_link *l)
     return l->d->kind == DEVICE_CUDA ? "MPI, pinned" : "MPI";
 }
 
-void bench_link_number(bench_link *l, int number) { l->number = number; }
-
 static void run_many(void *link, int runs)
 {
     bench_link *l = link;
-    const double begin_s = timer_now_s();
     for (int i = 0; i < runs; i++) bench_link_run(l);
     DEVICE_CALL(l->d, stream_sync, l->stream);
-    fault_slows("slow_link", l->number, begin_s);
 }
 
 timer_percentiles bench_link_times(bench_link *l) { return bench_world_times(l->world, run_many, l); }

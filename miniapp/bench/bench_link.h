@@ -8,10 +8,10 @@
 
 enum { BENCH_LINK_MESSAGES_MAX = 8 };
 
-/* To and from one rank; its message that answers has the tag `tag_back`. Ranks with several messages have
- * those of the same tags and bytes, in the same order. */
+/* To and from one rank. Number i of n answers the rank's number n - 1 - i, which has as many bytes: all ranks
+ * have as many messages, whose numbers are their tags. */
 typedef struct bench_link_message {
-    int rank, tag, tag_back;
+    int rank;
     bool send, receive;
     int64_t bytes;
 } bench_link_message;
@@ -24,8 +24,6 @@ typedef struct bench_link bench_link;
 bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
                               bool messages, const bench_link_message *message, int count);
 void bench_link_destroy(bench_link **l);
-/* WEFT_FAULT=slow_link:NUMBER means this one (fault.h). */
-void bench_link_number(bench_link *l, int number);
 /* All messages once; copies are enqueued on s, MPI messages are waited for. */
 void bench_link_run(bench_link *l);
 /* After a run: the first message that is not what its sender filled in; -1: there is none. Collective over

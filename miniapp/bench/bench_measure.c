@@ -40,15 +40,17 @@ void bench_destroy(bench *b)
     DEVICE_CALL(d, stream_destroy, &b->stream);
 }
 
-/* WEFT_FAULT=slow_gpu:RANK: what comes next in the stream, such as the event that ends a sample, waits
- * longer. The others wait for their streams as well, so that the fault alone makes the difference. */
+/* WEFT_FAULT=slow_gpu:RANK or slow_link:NUMBER: what comes next in the stream, such as the event that ends a
+ * sample, waits longer. The others wait for their streams as well, so that the fault alone makes the
+ * difference. */
 static void enqueue_all(bench *b, ladder_case *c, int repeats)
 {
     const double begin_s = timer_now_s();
     for (int i = 0; i < repeats; i++) DEVICE_CHECK(b->d, c->rung->enqueue(c));
-    if (!b->world || fault_asked("slow_gpu") < 0) return;
+    if (!b->world || (fault_asked("slow_gpu") < 0 && fault_asked("slow_link") < 0)) return;
     DEVICE_CALL(b->d, stream_sync, b->stream);
     fault_slows("slow_gpu", b->world->top->rank, begin_s);
+    fault_slows("slow_link", b->world->link, begin_s);
 }
 
 /* Seconds of `repeats` repetitions on this rank, by the rung's clock. */

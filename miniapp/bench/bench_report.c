@@ -139,34 +139,31 @@ void bench_report_foot(const bench_table *t, const bench *b)
 
 /* ---- --list ---- */
 
-static void list_kind(const bench_request *ask, device_kind kind, int ranks)
+static void list_head(device_kind kind)
 {
     const char *no_gpu = NULL;
-    const ladder_family *last = NULL;
     if (kind == DEVICE_CUDA) (void)device_cuda_count(&no_gpu);
     printf("rungs of the %s device", kind == DEVICE_HOST ? "host" : "cuda");
     printf(no_gpu ? " (not here: %s)\n" : "\n", no_gpu);
+}
+
+/* The host's families come first. */
+void bench_report_list(const bench_request *ask, int ranks)
+{
+    const ladder_family *last = NULL;
     for (const bench_item *i = ask->item; i < ask->item + ask->items; i++) {
         const ladder_family *f = i->family;
-        if (f->kind != kind) continue;
+        if (last && f->kind != last->kind) printf("\n");
+        if (!last || f->kind != last->kind) list_head(f->kind);
         if (f != last) printf("\n%s: %s (docs/teaching/%s.md)\n", f->name, f->shows, f->name);
         for (int p = 0; p < f->parameters && f != last; p++)
             printf("  %s=%lld  %s\n", f->parameter[p].key, (long long)f->parameter[p].usual,
                    f->parameter[p].help);
         last = f;
-        const char *missing = f->refusal ? f->refusal(i->rung, kind, ranks) : NULL;
+        const char *missing = f->refusal ? f->refusal(i->rung, f->kind, ranks) : NULL;
         printf("  %s/%-20s %s", f->name, i->rung->name, i->rung->why);
         printf(missing ? " (not here: %s)\n" : "\n", missing);
     }
-}
-
-void bench_report_list(const bench_request *ask, int ranks)
-{
-    bool has[] = { false, false };
-    for (int i = 0; i < ask->items; i++) has[ask->item[i].family->kind == DEVICE_CUDA] = true;
-    if (has[0]) list_kind(ask, DEVICE_HOST, ranks);
-    if (has[0] && has[1]) printf("\n");
-    if (has[1]) list_kind(ask, DEVICE_CUDA, ranks);
 }
 
 /* ---- records ---- */

@@ -92,29 +92,23 @@ bool bench_request_find(device_kind kind, const char *name, bench_item *item)
 
 static bool is_name(const char *argument) { return argument[0] != '-' && !strchr(argument, '='); }
 
-/* Adds the rung where a name means it, or where there are no names. known[i]: argument i means some rung. */
-static void consider(bench_request *q, const ladder_family *f, const ladder_rung *r, bool usual, int argc,
-                     char **argv, bool *known)
-{
-    bool any_name = false, taken = false, named = false;
-    for (int i = 1; i < argc; i++) {
-        if (!is_name(argv[i])) continue;
-        any_name = true;
-        if (!means(argv[i], f, r)) continue;
-        taken = known[i] = true;
-        named = named || strchr(argv[i], '/');
-    }
-    if (!taken && (any_name || !usual)) return;
-    q->item = CHECK_ALLOC(realloc(q->item, (size_t)(q->items + 1) * sizeof *q->item));
-    q->item[q->items++] = (bench_item){ f, r, named };
-}
-
+/* The rungs that names mean, or, without names, all but those that need more ranks. */
 static bool choose_items(bench_request *q, int ranks, int argc, char **argv, sentence *why)
 {
-    bool *known = CHECK_CALLOC(argc, sizeof *known), ok = true;
+    bool *known = CHECK_CALLOC(argc, sizeof *known), any_name = false, ok = true;
+    for (int i = 1; i < argc; i++) any_name = any_name || is_name(argv[i]);
     for (const ladder_family *const *f = families; *f; f++)
-        for (int i = 0; offered(q, *f) && i < (*f)->rungs; i++)
-            consider(q, *f, &(*f)->rung[i], ranks > 1 || q->list || !bench_together(*f), argc, argv, known);
+        for (const ladder_rung *r = (*f)->rung; offered(q, *f) && r < (*f)->rung + (*f)->rungs; r++) {
+            bool taken = !any_name && (ranks > 1 || q->list || !bench_together(*f)), named = false;
+            for (int i = 1; i < argc; i++) {
+                if (!is_name(argv[i]) || !means(argv[i], *f, r)) continue;
+                taken = known[i] = true;
+                named = named || strchr(argv[i], '/');
+            }
+            if (!taken) continue;
+            q->item = CHECK_ALLOC(realloc(q->item, (size_t)(q->items + 1) * sizeof *q->item));
+            q->item[q->items++] = (bench_item){ *f, r, named };
+        }
     for (int i = 1; i < argc && ok; i++)
         if (is_name(argv[i]) && !known[i])
             ok = sentence_refuse(why, "the %s device has no rung %s; `weft bench --list` names them all",

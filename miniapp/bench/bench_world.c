@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "transports/transport.h"
 
 bench_world bench_world_create(const topology *top, const char *dir)
 {
-    bench_world w = { .top = top, .dir = dir };
-    MPI_CHECK(MPI_Comm_split(top->comm, top->rank / 2, top->rank, &w.pairs));
+    bench_world w = { .top = top, .dir = dir, .link = -1 };
+    MPI_CHECK(MPI_Comm_split(top->comm, ranks_mine(top->comm) / 2, 0, &w.pairs));
     MPI_CHECK(MPI_Comm_set_errhandler(w.pairs, MPI_ERRORS_RETURN));
     return w;
 }
@@ -45,10 +46,9 @@ const char *bench_world_unsent(const ladder_rung *r, device_kind kind, int ranks
 bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,
                         decomp *dec)
 {
-    int ranks, rank, ranks_x, ranks_y;
+    const int ranks = ranks_count(comm), rank = ranks_mine(comm);
+    int ranks_x, ranks_y;
     sentence why;
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
     bench_world_grid(bench_cut_of(c->rung), ranks, &ranks_x, &ranks_y);
     if (decomp_make(dec, nx, ny, periodic, periodic, ranks, rank, ranks_x, ranks_y, depth, &why)) return true;
     return sentence_refuse(&c->missing, "needs at least one row per rank");
@@ -85,24 +85,17 @@ static double batch_s(const bench_world *w, void (*run)(void *, int), void *cont
     return timer_slowest_s(timer_now_s() - begin_s, w->top->comm) / runs;
 }
 
-/* Is a batch of that many runs long enough? What looks so is tried twice more: others may have had the core.
- */
-static bool lasts(const bench_world *w, void (*run)(void *, int), void *context, int runs)
-{
-    enum { TRIES = 3 };
-    static const double batch_lasts_s = 2e-3;
-    for (int i = 0; i < TRIES; i++)
-        if (batch_s(w, run, context, runs) * runs < batch_lasts_s) return false;
-    return true;
-}
-
+/* Batches last long enough twice before they count: others may have had the core. */
 timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *, int), void *context)
 {
     enum { BATCHES = 7, RUNS_MOST = 2000 };
+    static const double batch_lasts_s = 2e-3;
     int runs = 1;
     double batches_s[BATCHES];
     (void)batch_s(w, run, context, 1);
-    while (runs < RUNS_MOST && !lasts(w, run, context, runs)) runs *= 2;
+    for (int filled = 0; runs < RUNS_MOST && filled < 2;)
+        if (batch_s(w, run, context, runs) * runs >= batch_lasts_s) filled++;
+        else runs *= 2;
     for (int i = 0; i < BATCHES; i++) batches_s[i] = batch_s(w, run, context, runs);
     return timer_percentiles_of(batches_s, BATCHES);
 }

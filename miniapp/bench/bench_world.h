@@ -12,9 +12,11 @@ typedef struct bench_world {
     const topology *top; /* one device per rank */
     const char *dir;     /* where files go */
     MPI_Comm pairs;      /* ranks two by two; one for all exchanges of pairs: nccl keeps its own there */
+    int sender;          /* of a pair's two ranks the one that sends one way */
+    int link;            /* WEFT_FAULT=slow_link:NUMBER means this one; -1: none does */
 } bench_world;
 
-/* Collective, as is the next. top and dir are not owned. */
+/* Of the ranks of top->comm, in its order. Collective, as is the next. top and dir are not owned. */
 bench_world bench_world_create(const topology *top, const char *dir);
 void bench_world_destroy(bench_world *w);
 

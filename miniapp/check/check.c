@@ -35,19 +35,18 @@ static const trials *const parts[] = { &trials_own,      &trials_pairs, &trials_
                                        &trials_patterns, &trials_files, &trials_job };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* repeats_s: of what the next round has too. False: an end was asked for. */
-static bool one_round(check *c, double *repeats_s)
+/* False: an end was asked for. */
+static bool one_round(check *c)
 {
     static int items[PARTS]; /* of each part, in every round */
     const bool quick = c->ask->level == CHECK_QUICK;
     bool more = true;
-    *repeats_s = 0;
-    c->bench.trusted = quick && c->round > 0; /* all was right in the first round */
+    c->repeats_s = 0;
     for (int i = 0; i < PARTS && more; i++) {
         const double begin_s = c->now_s;
         if (quick && c->round > 0 && parts[i]->once) continue;
         more = trial_part(c, parts[i], &items[i]);
-        if (!quick || !parts[i]->once) *repeats_s += c->now_s - begin_s;
+        if (!quick || !parts[i]->once) c->repeats_s += c->now_s - begin_s;
     }
     return more;
 }
@@ -66,11 +65,11 @@ static void judge(check *c, const json_t *head, const check_reference *r, check_
 /* Rank 0: is there another round? Three tell the noise of rounds; on a host, whose cores others use too, the
  * order within seven tells who is slow. A quick check has no more of them, and a later one than the second
  * ends within two thirds of the limit. */
-static bool goes_on(const check *c, double repeats_s)
+static bool goes_on(const check *c)
 {
     const bool quick = c->ask->level == CHECK_QUICK;
     const int done = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? 3 : 7;
-    const double end_s = c->now_s + repeats_s;
+    const double end_s = c->now_s + c->repeats_s;
     if (c->ask->level == CHECK_SOAK) return end_s < c->ask->time_s;
     if (quick && (c->found.faults > 0 || done == enough)) return false;
     if (isfinite(c->limit_s)) return end_s <= (done == 1 ? c->limit_s : c->limit_s * 2 / 3);
@@ -81,17 +80,16 @@ static bool goes_on(const check *c, double repeats_s)
 static int run_rounds(check *c, const json_t *head, const check_reference *r)
 {
     check_verdict v;
-    double repeats_s;
     bool whole, more;
     if (c->top->rank == 0) check_part_begin(c, head);
     do {
-        whole = one_round(c, &repeats_s);
+        whole = one_round(c);
         c->found.rounds += whole;
         if (whole && c->top->rank == 0) {
             judge(c, head, r, &v);
             check_part_begin(c, head);
         }
-        more = trial_tell(c, whole && goes_on(c, repeats_s));
+        more = trial_tell(c, whole && goes_on(c)) > 0;
         c->round += more;
     } while (more);
     trial_unwatch();
@@ -103,29 +101,24 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
         check_page_print(stdout, &c->found, &v, r);
         check_part_end(c);
     }
-    return trial_tell(c, c->top->rank == 0 ? check_exit_status[v.word] : 0);
+    return (int)trial_tell(c, c->top->rank == 0 ? check_exit_status[v.word] : 0);
 }
 
 /* ---- beginning and end ---- */
 
 static void gather_ranks(check *c)
 {
-    const hosts *h = c->top->where;
-    check_rank mine = { .first_of_host = h->rank[h->begin[h->of[c->top->rank]]] };
-    snprintf(mine.host, sizeof mine.host, "%s", c->top->host);
+    const topology *top = c->top;
+    const hosts *h = top->where;
+    check_rank mine = { .first_of_host = h->rank[h->begin[h->of[top->rank]]] };
+    snprintf(mine.host, sizeof mine.host, "%s", top->host);
     snprintf(mine.gpu, sizeof mine.gpu, "%.63s", c->d->kind == DEVICE_CUDA ? c->d->name : "");
     snprintf(mine.uuid, sizeof mine.uuid, "%s", c->d->uuid);
-    snprintf(mine.pci, sizeof mine.pci, "%s", c->top->pci);
-    MPI_CHECK(
-        MPI_Gather(&mine, sizeof mine, MPI_BYTE, c->found.rank, sizeof mine, MPI_BYTE, 0, c->top->comm));
-    c->found.hosts = c->top->hosts;
+    snprintf(mine.pci, sizeof mine.pci, "%s", top->pci);
+    MPI_CHECK(ranks_gather(&mine, sizeof mine, c->found.rank, top->comm));
+    MPI_CHECK(MPI_Allreduce(&top->local_ranks, &c->most_here, 1, MPI_INT, MPI_MAX, top->comm));
+    c->found.hosts = top->hosts;
     snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
-    while (h->rank[h->begin[h->of[c->top->rank]] + c->number] != c->top->rank) c->number++;
-    for (int i = 0; i < h->count; i++) {
-        const int ranks = h->begin[i + 1] - h->begin[i];
-        if (i == h->of[c->top->rank]) c->here = ranks;
-        if (ranks > c->most_here) c->most_here = ranks;
-    }
 }
 
 static void check_open(check *c, topology *top, device *d, const check_request *ask, double begin_s)
@@ -143,11 +136,23 @@ static void check_open(check *c, topology *top, device *d, const check_request *
                   .mine = { .rank = top->rank },
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
+    const check_sizes *const of = &c->sizes;
+    const bench_setting setting[CHECK_SETTINGS] = { [CHECK_BYTES] = { "bytes", of->message_bytes },
+                                                    { "ceiling_bytes", of->ceiling_bytes },
+                                                    { "nx", of->edge_cells },
+                                                    { "ny", of->edge_cells },
+                                                    { "radius", 1 },
+                                                    { "steps", CHECK_BLOCK_STEPS },
+                                                    { "n", of->matrix_cells } };
     c->world = bench_world_create(top, ask->dir);
     c->rungs = (bench_request){ .kind = d->kind,
                                 .samples = quick || rehearsal ? SAMPLES : SAMPLES_OF_FULL,
                                 .dir = ask->dir,
-                                .output = "" };
+                                .output = "",
+                                .setting = c->setting,
+                                .settings = CHECK_SETTINGS };
+    memcpy(c->setting, setting, sizeof setting);
+    snprintf(c->part, sizeof c->part, "%s.part", ask->output);
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
     bench_create(&c->bench, &c->rungs, d, &c->world);
     if (d->kind == DEVICE_CUDA) (void)bench_link_aware(&c->world, d, &why); /* by all, before pairs ask */

@@ -1,7 +1,6 @@
 /* JSON of a check: the record of a round, the part of one that is under way, and references. */
 #include "check/trial.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,18 +69,11 @@ json_t *check_record(const check *c, const check_verdict *v)
 
 /* ---- the part of a round under way ---- */
 
-static const char *path_of(const check *c, char path[PATH_MAX])
-{
-    snprintf(path, PATH_MAX, "%s.part", c->ask->output);
-    return path;
-}
-
 static void put_line(const check *c, json_t *o)
 {
-    char path[PATH_MAX];
     sentence why;
-    if (c->ask->output[0] && !record_append(path_of(c, path), o, &why))
-        check_fail(__FILE__, __LINE__, path, why.text);
+    if (c->ask->output[0] && !record_append(c->part, o, &why))
+        check_fail(__FILE__, __LINE__, c->part, why.text);
     json_decref(o);
 }
 
@@ -106,22 +98,29 @@ void check_part_add(const check *c, const trial_report *t)
 
 void check_part_end(const check *c)
 {
-    char path[PATH_MAX];
-    if (c->ask->output[0]) (void)unlink(path_of(c, path));
+    if (c->ask->output[0]) (void)unlink(c->part);
 }
 
 /* ---- references ---- */
 
-/* False: there is such a rate, and it is none. */
-static bool read_rate(json_t *rates, check_like like, check_reference *out)
+/* Rates that are not there are NaN. False: one is there, and is none. */
+static bool read_rates(json_t *rates, check_reference *out, json_error_t *error)
 {
-    double *const low = &out->low[like], *const high = &out->high[like];
-    json_t *const rate = json_object_get(rates, check_likes[like].key);
-    *low = *high = NAN;
-    if (!rate) return true;
-    return json_unpack(rate, "{s:F, s:F, s:i}", "low", low, "high", high, "machines", &out->machines[like]) ==
-               0 &&
-           *low > 0 && *high >= *low && out->machines[like] > 0;
+    for (int l = 0; l < CHECK_LIKES; l++) {
+        double *const low = &out->low[l], *const high = &out->high[l];
+        int *const machines = &out->machines[l];
+        json_t *const rate = json_object_get(rates, check_likes[l].key);
+        *low = *high = NAN;
+        if (!rate ||
+            (json_unpack(rate, "{s:F, s:F, s:i}", "low", low, "high", high, "machines", machines) == 0 &&
+             *low > 0 && *high >= *low && *machines > 0))
+            continue;
+        snprintf(error->text, sizeof error->text,
+                 "rates.%s must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}",
+                 check_likes[l].key);
+        return false;
+    }
+    return true;
 }
 
 bool check_reference_read(const char *path, check_reference *out, sentence *why)
@@ -130,20 +129,13 @@ bool check_reference_read(const char *path, check_reference *out, sentence *why)
     json_error_t error;
     json_t *rates = NULL, *const o = json_load_file(path, 0, &error);
     *out = (check_reference){ .ranks = 0 };
-    bool ok = o && json_unpack_ex(o, &error, 0, "{s:s, s:i, s:i, s:o}", "gpu", &gpu, "ranks", &out->ranks,
-                                  "hosts", &out->hosts, "rates", &rates) == 0;
-    for (int l = 0; l < CHECK_LIKES && ok; l++) {
-        ok = read_rate(rates, (check_like)l, out);
-        if (!ok)
-            snprintf(error.text, sizeof error.text,
-                     "rates.%s must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}",
-                     check_likes[l].key);
-    }
-    if (!ok)
-        sentence_set(why, "reference = %s: no reference that jobs/check_reference wrote: %s", path,
-                     error.text);
+    const bool ok = o &&
+                    json_unpack_ex(o, &error, 0, "{s:s, s:i, s:i, s:o}", "gpu", &gpu, "ranks", &out->ranks,
+                                   "hosts", &out->hosts, "rates", &rates) == 0 &&
+                    read_rates(rates, out, &error);
     snprintf(out->gpu, sizeof out->gpu, "%s", gpu);
     snprintf(out->name, sizeof out->name, "%s", slash ? slash + 1 : path);
     json_decref(o);
-    return ok;
+    return ok || sentence_refuse(why, "reference = %s: no reference that jobs/check_reference wrote: %s",
+                                 path, error.text);
 }

@@ -7,6 +7,11 @@
 static const char bytes[] = "B/s", flops[] = "flop/s", cells[] = "cells/s";
 enum { BLOCK = CHECK_BLOCK_STEPS };
 
+#define OVER(TRANSPORT, NAME)                                                                               \
+    [CHECK_RING + TRANSPORT] = { "ring_" NAME, "ring over " NAME, CHECK_JOB, bytes, "halo/" NAME "_ring" }, \
+                  [CHECK_ALLTOALL + TRANSPORT] = { "alltoall_" NAME, "all-to-all over " NAME, CHECK_JOB,    \
+                                                   bytes, "alltoall/" NAME "_slabs" }
+
 const check_like_row check_likes[CHECK_LIKES] = {
     [CHECK_PATTERNS] = { "patterns", "memory patterns", CHECK_GPU, bytes },
     [CHECK_COPY] = { "copy", "memory copy", CHECK_GPU, bytes, "ceiling/copy" },
@@ -20,23 +25,18 @@ const check_like_row check_likes[CHECK_LIKES] = {
     [CHECK_TRANSPOSE] = { "transpose", "transpose", CHECK_GPU, cells, "roofline/transpose", .steps = 1 },
     [CHECK_TO_HOST] = { "to_host", "copy to the host", CHECK_GPU, bytes, "ceiling/d2h", .turns = true },
     [CHECK_FROM_HOST] = { "from_host", "copy from the host", CHECK_GPU, bytes, "ceiling/h2d", .turns = true },
-    [CHECK_PAIR_ONEWAY] = { "pair_oneway", "pair, one way", CHECK_LINK, bytes },
-    [CHECK_PAIR_BOTH] = { "pair_both", "pair, both ways", CHECK_LINK, bytes },
-    [CHECK_HOST_PAIR] = { "host_pair", "pair of hosts", CHECK_HOST_LINK, bytes },
-    [CHECK_RING + TRANSPORT_STAGED] = { "ring_staged", "ring over staged", CHECK_JOB, bytes },
-    [CHECK_RING + TRANSPORT_AWARE] = { "ring_aware", "ring over aware", CHECK_JOB, bytes },
-    [CHECK_RING + TRANSPORT_MAPPED] = { "ring_mapped", "ring over mapped", CHECK_JOB, bytes },
-    [CHECK_RING + TRANSPORT_PEER] = { "ring_peer", "ring over peer", CHECK_JOB, bytes },
-    [CHECK_RING + TRANSPORT_NCCL] = { "ring_nccl", "ring over nccl", CHECK_JOB, bytes },
-    [CHECK_ALLTOALL + TRANSPORT_STAGED] = { "alltoall_staged", "all-to-all over staged", CHECK_JOB, bytes },
-    [CHECK_ALLTOALL + TRANSPORT_AWARE] = { "alltoall_aware", "all-to-all over aware", CHECK_JOB, bytes },
-    [CHECK_ALLTOALL + TRANSPORT_MAPPED] = { "alltoall_mapped", "all-to-all over mapped", CHECK_JOB, bytes },
-    [CHECK_ALLTOALL + TRANSPORT_PEER] = { "alltoall_peer", "all-to-all over peer", CHECK_JOB, bytes },
-    [CHECK_ALLTOALL + TRANSPORT_NCCL] = { "alltoall_nccl", "all-to-all over nccl", CHECK_JOB, bytes },
+    [CHECK_PAIR_ONEWAY] = { "pair_oneway", "pair, one way", CHECK_LINK, bytes, "halo/link_oneway" },
+    [CHECK_PAIR_BOTH] = { "pair_both", "pair, both ways", CHECK_LINK, bytes, "halo/link_both" },
+    [CHECK_HOST_PAIR] = { "host_pair", "pair of hosts", CHECK_HOST_LINK, bytes, "halo/link_both" },
+    OVER(TRANSPORT_STAGED, "staged"),
+    OVER(TRANSPORT_AWARE, "aware"),
+    OVER(TRANSPORT_MAPPED, "mapped"),
+    OVER(TRANSPORT_PEER, "peer"),
+    OVER(TRANSPORT_NCCL, "nccl"),
     [CHECK_HEAT_ALL] = { "heat_all", "heat, all ranks", CHECK_JOB, cells },
     [CHECK_TRANSPOSE_ALL] = { "transpose_all", "transpose, all ranks", CHECK_JOB, cells },
     [CHECK_DISK_WRITE] = { "disk_write", "raw write", CHECK_DISK, bytes },
-    [CHECK_CHECKPOINT] = { "checkpoint", "checkpoint", CHECK_DISK, bytes },
+    [CHECK_CHECKPOINT] = { "checkpoint", "checkpoint", CHECK_DISK, bytes, "io/write_slabs" },
 };
 
 const char *const check_part_keys[] = { "gpu", "link", "host", "host_link", "disk", "job" };
@@ -55,21 +55,14 @@ void check_findings_destroy(check_findings *f)
     *f = (check_findings){ .ranks = 0 };
 }
 
-/* Room for one more, doubled when it is full: a number of elements that is a power of two. */
-static void *room(void *array, int count, size_t each)
-{
-    if (count & (count - 1)) return array;
-    return CHECK_ALLOC(realloc(array, (count ? 2 * (size_t)count : 1) * each));
-}
-
 void check_findings_add(check_findings *f, const check_figure *figure)
 {
-    f->figure = room(f->figure, f->figures, sizeof *figure);
+    f->figure = CHECK_ALLOC(realloc(f->figure, ((size_t)f->figures + 1) * sizeof *figure));
     f->figure[f->figures++] = *figure;
 }
 
 void check_findings_add_fault(check_findings *f, const check_fault *fault)
 {
-    f->fault = room(f->fault, f->faults, sizeof *fault);
+    f->fault = CHECK_ALLOC(realloc(f->fault, ((size_t)f->faults + 1) * sizeof *fault));
     f->fault[f->faults++] = *fault;
 }

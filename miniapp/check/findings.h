@@ -52,8 +52,7 @@ typedef struct check_like_row {
     const char *key, *name; /* "ring_peer" in records and references; "ring over peer" for people */
     check_part part;
     const char *unit; /* of the rate: "B/s", "flop/s" or "cells/s" */
-    /* Rows of a rank's own device have a rung: */
-    const char *rung;
+    const char *rung; /* of `weft bench`; NULL: patterns, runs, and what another row measures */
     dtype type; /* f32 where it is not said */
     int steps;  /* over a plane: its cells count so often; 0: the rung's own rate */
     bool turns; /* the ranks of a host one after another: they share the bus to its memory */

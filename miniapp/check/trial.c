@@ -58,14 +58,6 @@ void trial_name(check *c, const char *name)
     watchdog_phase(name);
 }
 
-bool trial_rung(check *c, const char *name, dtype type, bench_setting *setting, int settings, bench_point *p)
-{
-    c->rungs.type = type;
-    c->rungs.setting = setting;
-    c->rungs.settings = settings;
-    return bench_measure_named(&c->bench, name, p);
-}
-
 void trial_figure(check *c, check_figure f, const timer_percentiles *t)
 {
     f.round = c->round;
@@ -81,10 +73,30 @@ void trial_fault(check *c, check_like like, int a, int b, const char *where)
     sentence_set(&c->mine.fault.where, "%s", where);
 }
 
-void trial_point(check *c, check_figure f, const bench_point *p)
+/* A plane counts its cells, and a pair of ranks or hosts its fastest sample, as it does its best round. */
+static double rate_of(const check *c, check_like like, const bench_point *p)
 {
-    if (p->verified) trial_figure(c, f, &p->time_s);
-    else trial_fault(c, f.like, f.a, f.b, p->wrong.text);
+    const check_like_row *t = &check_likes[like];
+    const double edge = (double)c->sizes.edge_cells;
+    if (t->steps) return edge * edge * t->steps / p->time_s.p50;
+    return t->part == CHECK_LINK || t->part == CHECK_HOST_LINK ? p->rate * p->time_s.p50 / p->time_s.min
+                                                               : p->rate;
+}
+
+void trial_rung(check *c, check_figure f, bool speaks)
+{
+    bench_point p = { .verified = false };
+    c->rungs.type = check_likes[f.like].type;
+    const bool measured = bench_measure_named(&c->bench, check_likes[f.like].rung, &p);
+    if (p.missing.text[0]) trial_left_out(c, "%s: %.400s", check_likes[f.like].name, p.missing.text);
+    if (!measured || !speaks) return;
+    f.rate = rate_of(c, f.like, &p);
+    if (!p.verified) trial_fault(c, f.like, f.a, f.b, p.wrong.text);
+    else trial_figure(c, f, &p.time_s);
+    if (f.like != CHECK_CHECKPOINT || !p.verified) return;
+    f.like = CHECK_DISK_WRITE;
+    f.rate = p.ceiling;
+    trial_figure(c, f, &p.time_s);
 }
 
 void trial_left_out(check *c, const char *format, ...)
@@ -127,10 +139,10 @@ static void report(check *c)
     }
 }
 
-int trial_tell(check *c, int number)
+double trial_tell(check *c, double number)
 {
     MPI_Request request;
-    MPI_CHECK(MPI_Ibcast(&number, 1, MPI_INT, 0, c->reports, &request));
+    MPI_CHECK(MPI_Ibcast(&number, 1, MPI_DOUBLE, 0, c->reports, &request));
     ranks_wait_asleep(&request);
     return number;
 }
@@ -148,21 +160,20 @@ static double seconds_so_far(const check *c)
 
 static bool try_item(check *c, const trials *t, int item)
 {
-    enum { TICKS = 50 }; /* of a second: those of a month are an int */
     c->mine.figures = c->mine.faults = 0;
     c->item = item;
     t->try(c, item);
     c->mine.asked = asked;
     report(c);
-    const int told = trial_tell(c, c->mine.asked ? 0 : 1 + (int)(TICKS * seconds_so_far(c)));
-    c->now_s = (told - 1) / (double)TICKS;
-    return told != 0;
+    const double now_s = trial_tell(c, c->mine.asked ? -1 : seconds_so_far(c));
+    if (now_s >= 0) c->now_s = now_s;
+    return now_s >= 0;
 }
 
 bool trial_part(check *c, const trials *t, int *items)
 {
     bool more = true;
-    if (c->round == 0) *items = t->count(c);
+    if (c->round == 0) *items = t->count ? t->count(c) : 1;
     for (int i = 0; i < *items && more; i++) {
         if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
         else {

@@ -25,6 +25,8 @@ typedef struct check_sizes {
     int first_run;                        /* of the program, of several whose bits are known */
 } check_sizes;
 
+enum { CHECK_BYTES, CHECK_SETTINGS = 7 }; /* bytes: of a message, or of what a rank writes */
+
 enum { TRIAL_FIGURES = 4 };
 typedef struct trial_report { /* of a rank */
     int rank, figures, faults;
@@ -37,12 +39,13 @@ typedef struct check {
     const check_request *ask;
     topology *top; /* not owned, as is */
     device *d;
-    int number, here; /* this rank's number on its host, and how many ranks that has */
     int most_here;    /* ranks of the host that has the most */
     MPI_Comm reports; /* of all ranks; owned */
+    char part[4200];  /* the path of OUTPUT.part */
     check_sizes sizes;
     bench_world world;
-    bench_request rungs; /* what bench is told */
+    bench_request rungs; /* what bench is told, */
+    bench_setting setting[CHECK_SETTINGS];
     bench bench;
     check_findings found; /* on rank 0 all; on the others empty */
     int round;            /* from 0 */
@@ -52,6 +55,7 @@ typedef struct check {
     double begin_s;       /* when the program started */
     double limit_s;       /* of a quick check; INFINITY: all items of all rounds begin */
     double now_s;         /* since the start, the same on all ranks */
+    double repeats_s;     /* of this round, without what the next one leaves out */
 } check;
 
 /* A part of a round. */
@@ -61,7 +65,7 @@ typedef struct trials {
                         * nothing in the second half, so that a second one has time */
     bool once;         /* a quick check has it in the first round alone: figures of one component, which
                         * rounds compare with nothing */
-    int (*count)(const check *c);    /* its items, where time suffices */
+    int (*count)(const check *c);    /* its items, where time suffices; NULL: one */
     void (*try)(check *c, int item); /* names the trial, then measures and reports. Collective */
 } trials;
 
@@ -93,7 +97,7 @@ void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, in
  * asked for. Collective. */
 bool trial_part(check *c, const trials *t, int *items);
 /* Rank 0's number for all, who sleep until it comes. Collective. */
-int trial_tell(check *c, int number);
+double trial_tell(check *c, double number);
 /* The trials are over: no signal ends the process any more. Before MPI_Finalize. */
 void trial_unwatch(void);
 
@@ -101,14 +105,13 @@ void trial_unwatch(void);
 
 /* name: lives as long as the process. */
 void trial_name(check *c, const char *name);
-/* The rung "family/name" of this device, of that type and with these parameters, verified and timed. False:
- * there is no such rung here, or it cannot run (p->missing), or there is no memory for it. */
-bool trial_rung(check *c, const char *name, dtype type, bench_setting *setting, int settings, bench_point *p);
+/* The rung of the figure's like, verified and timed by all ranks of c->bench.world; the one that speaks
+ * reports its rate, or that it was wrong. No figure: this device has no such rung, or no memory for it, or it
+ * cannot run here. */
+void trial_rung(check *c, check_figure f, bool speaks);
 /* A figure of one component. Its noise, that of a median of repeats, is (p90 - min) / p50 / sqrt(repeats). */
 void trial_figure(check *c, check_figure f, const timer_percentiles *t);
 void trial_fault(check *c, check_like like, int a, int b, const char *where);
-/* The figure of a rung that was measured; or its fault. */
-void trial_point(check *c, check_figure f, const bench_point *p);
 /* Rank 0's, in the first round: what is not tried, and why. */
 __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
 

@@ -2,35 +2,12 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "config/config.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
 #include "sim/sim_state.h"
-
-/* ---- neighbours and all-to-all, by every transport ---- */
-
-/* Rank 0 reports what all ranks have alike. */
-static void report_point(check *c, check_like like, double rate, const bench_point *p)
-{
-    if (c->top->rank == 0) trial_point(c, (check_figure){ like, -1, -1, false, 0, rate, NAN }, p);
-}
-
-static void try_transport(check *c, transport_kind t, bool alltoall)
-{
-    const check_like like = (check_like)((alltoall ? CHECK_ALLTOALL : CHECK_RING) + t);
-    bench_setting setting = alltoall ? (bench_setting){ "n", c->sizes.matrix_cells }
-                                     : (bench_setting){ "bytes", c->sizes.message_bytes };
-    bench_point p = { .verified = false };
-    char rung[64];
-    snprintf(rung, sizeof rung, alltoall ? "alltoall/%s_slabs" : "halo/%s_ring", transport_kind_name(t));
-    trial_name(c, check_likes[like].name);
-    if (trial_rung(c, rung, DTYPE_F32, &setting, 1, &p)) report_point(c, like, p.rate, &p);
-    else if (c->d->kind == DEVICE_CUDA && p.missing.text[0])
-        trial_left_out(c, "%s: %.400s", check_likes[like].name, p.missing.text);
-}
 
 /* ---- runs of the program, whose bits are known ---- */
 
@@ -115,16 +92,26 @@ static void run_known(check *c, const known_run *k)
     free(cfg);
 }
 
-/* ---- items: each transport's two, then the runs ---- */
+/* ---- items: by each transport a ring and an all-to-all, then the runs ---- */
 
-static int transports_of(const check *c) { return c->top->ranks > 1 ? 2 * TRANSPORT_KINDS : 0; }
+static int transports_of(const check *c)
+{
+    return c->top->ranks == 1 ? 0 : c->d->kind == DEVICE_CUDA ? 2 * TRANSPORT_KINDS : 2; /* staged alone */
+}
 
 static int count_job(const check *c) { return transports_of(c) + RUNS; }
+
+/* Rank 0 reports what all ranks have alike. */
+static void try_together(check *c, check_like like)
+{
+    trial_name(c, check_likes[like].name);
+    trial_rung(c, (check_figure){ .like = like, .a = -1, .b = -1 }, c->top->rank == 0);
+}
 
 static void try_job(check *c, int item)
 {
     const int run = item - transports_of(c);
-    if (run < 0) try_transport(c, (transport_kind)(item / 2), item % 2);
+    if (run < 0) try_together(c, (check_like)((item % 2 ? CHECK_ALLTOALL : CHECK_RING) + item / 2));
     else run_known(c, &known_runs[c->sizes.first_run + run]);
 }
 
@@ -132,17 +119,12 @@ const trials trials_job = { "trials of all ranks together", 0.50, true, count_jo
 
 /* ---- files ---- */
 
-static int count_files(const check *c) { return 1; }
-
+/* The raw writes are the checkpoint's ceiling. */
 static void try_files(check *c, int item)
 {
-    bench_setting setting = { "bytes", c->sizes.disk_bytes / c->top->ranks };
-    bench_point p = { .verified = false };
-    trial_name(c, "files: raw writes, a checkpoint");
-    if (trial_rung(c, "io/write_slabs", DTYPE_F32, &setting, 1, &p)) {
-        report_point(c, CHECK_CHECKPOINT, p.rate, &p);
-        if (p.verified) report_point(c, CHECK_DISK_WRITE, p.ceiling, &p);
-    } else trial_left_out(c, "%s: %.400s", check_likes[CHECK_CHECKPOINT].name, p.missing.text);
+    c->setting[CHECK_BYTES].value = c->sizes.disk_bytes / c->top->ranks;
+    try_together(c, CHECK_CHECKPOINT);
+    c->setting[CHECK_BYTES].value = c->sizes.message_bytes;
 }
 
-const trials trials_files = { "trials of files", INFINITY, true, count_files, try_files };
+const trials trials_files = { "trials of files", INFINITY, true, NULL, try_files };

@@ -3,64 +3,39 @@
  * rounds. A pair has a communicator of its own: no rate waits for another pair. */
 #include "check/trial.h"
 
-#include "bench/bench_link.h"
 #include "ranks/check.h"
 
-enum { ONEWAY_UP, ONEWAY_DOWN, BOTH, WAYS };
+/* ---- those who meet ---- */
 
-/* Two ranks, or all of two hosts, that exchange. */
+/* Two ranks, or all of two hosts that have a partner there. */
 typedef struct meeting {
-    topology top; /* of these ranks */
-    int partner;  /* of this rank among them; itself: it has none */
-    check_like like;
-    int a, b; /* who the figure is of */
+    topology top; /* `rank` stays that of all */
+    bench_world world;
+    int a, b;    /* who the figures are of */
+    bool speaks; /* one of them reports */
 } meeting;
 
-/* The lower rank of a pair sends up; or the other one sends, or both. The fastest batch counts, as the best
- * round does. */
-static void measure(check *c, const meeting *m, int way)
+/* Ranks that give the same number `together` meet, in the order of `place`; MPI_UNDEFINED: this one does not,
+ * and false is returned. Collective over all ranks. */
+static bool meet(check *c, meeting *m, int together, int place)
 {
-    const int me = m->top.rank, partner = m->partner;
-    const bool paired = partner != me, sends = paired && (way == BOTH || way == me),
-               receives = paired && (way == BOTH || way != me), down = way == ONEWAY_DOWN;
-    const bench_world world = { .top = &m->top, .dir = c->world.dir };
-    const bench_link_message message = { partner, 0, 0, sends, receives, c->sizes.message_bytes };
-    bench_link *l = bench_link_create(&world, c->d, c->bench.stream, m->top.comm, false, &message, 1);
-    check_figure f = { .like = way == BOTH && m->like == CHECK_PAIR_ONEWAY ? CHECK_PAIR_BOTH : m->like,
-                       .a = down ? m->b : m->a,
-                       .b = down ? m->a : m->b };
-    sentence why;
-    if (m->b == m->a + 1) bench_link_number(l, m->a);
-    sentence_set(&why, "%lld bytes from rank %d %s rank %d did not arrive as they were sent (%s)",
-                 (long long)c->sizes.message_bytes, f.a, way == BOTH ? "to and from" : "to", f.b,
-                 bench_link_way(l));
-    bench_link_run(l);
-    if (!agree_or_say(bench_link_wrong(l) < 0, &why, m->top.comm)) {
-        if (me == 0) trial_fault(c, f.like, f.a, f.b, why.text);
-    } else {
-        const timer_percentiles t = bench_link_times(l);
-        f.rate = (double)c->sizes.message_bytes / t.min;
-        if (me == 0) trial_figure(c, f, &t);
-    }
-    bench_link_destroy(&l);
+    m->top = *c->top;
+    MPI_CHECK(MPI_Comm_split(c->top->comm, together, place, &m->top.comm));
+    if (together == MPI_UNDEFINED) return false;
+    MPI_CHECK(MPI_Comm_set_errhandler(m->top.comm, MPI_ERRORS_RETURN));
+    m->top.ranks = ranks_count(m->top.comm);
+    m->speaks = ranks_mine(m->top.comm) == 0;
+    m->world = bench_world_create(&m->top, c->world.dir);
+    m->world.link = m->b == m->a + 1 ? m->a : -1;
+    c->bench.world = &m->world;
+    return true;
 }
 
-/* Ranks that give the same number `together` meet, the ways from `way` on; MPI_UNDEFINED: this one does not.
- * partner: a rank of the world, or -1. Collective over the world. */
-static void meet(check *c, meeting m, int together, int partner, int way)
+static void part(check *c, meeting *m)
 {
-    m.top = *c->top;
-    MPI_CHECK(MPI_Comm_split(c->top->comm, together, c->top->rank, &m.top.comm));
-    if (together == MPI_UNDEFINED) return;
-    MPI_CHECK(MPI_Comm_set_errhandler(m.top.comm, MPI_ERRORS_RETURN));
-    MPI_CHECK(MPI_Comm_rank(m.top.comm, &m.top.rank));
-    MPI_CHECK(MPI_Comm_size(m.top.comm, &m.top.ranks));
-    m.partner = m.top.rank;
-    if (partner >= 0)
-        MPI_CHECK(MPI_Sendrecv(&m.top.rank, 1, MPI_INT, partner, 0, &m.partner, 1, MPI_INT, partner, 0,
-                               c->top->comm, MPI_STATUS_IGNORE));
-    for (; way < WAYS; way++) measure(c, &m, way);
-    MPI_CHECK(MPI_Comm_free(&m.top.comm));
+    c->bench.world = &c->world;
+    bench_world_destroy(&m->world);
+    MPI_CHECK(MPI_Comm_free(&m->top.comm));
 }
 
 /* ---- rounds ---- */
@@ -80,25 +55,30 @@ int trials_partner(int n, int round, int one)
 }
 
 /* The rank of that host with that number there; -1: none. */
-static int rank_there(const topology *top, int host, int number)
+static int rank_there(const hosts *h, int host, int number)
 {
-    const hosts *h = top->where;
-    return number >= 0 && number < h->begin[host + 1] - h->begin[host] ? h->rank[h->begin[host] + number]
-                                                                       : -1;
+    if (host < 0 || number < 0 || number >= h->begin[host + 1] - h->begin[host]) return -1;
+    return h->rank[h->begin[host] + number];
 }
+
+static int least(int a, int b) { return a < b ? a : b; }
+static int most(int a, int b) { return a < b ? b : a; }
 
 static int count_pairs(const check *c) { return rounds_of(c->most_here); }
 
+/* The lower rank sends to the other one, then the other one, then both. */
 static void try_pairs(check *c, int round)
 {
-    const topology *top = c->top;
-    const int number = trials_partner(c->here, round, c->number), mine = top->rank,
-              other = rank_there(top, top->where->of[mine], number);
-    const meeting m = { .like = CHECK_PAIR_ONEWAY,
-                        .a = other < mine ? other : mine,
-                        .b = other < mine ? mine : other };
+    const int mine = c->top->rank, number = trials_partner(c->top->local_ranks, round, c->top->local_rank),
+              other = rank_there(c->top->where, c->top->where->of[mine], number);
+    meeting m = { .a = least(mine, other), .b = most(mine, other) };
     trial_name(c, "pairs of ranks");
-    meet(c, m, other < 0 ? MPI_UNDEFINED : m.a, other, ONEWAY_UP);
+    if (!meet(c, &m, other < 0 ? MPI_UNDEFINED : m.a, mine)) return;
+    trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = m.a, .b = m.b }, m.speaks);
+    m.world.sender = 1;
+    trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = m.b, .b = m.a }, m.speaks);
+    trial_rung(c, (check_figure){ .like = CHECK_PAIR_BOTH, .a = m.a, .b = m.b }, m.speaks);
+    part(c, &m);
 }
 
 const trials trials_pairs = { "rounds of pairs", 0.34, false, count_pairs, try_pairs };
@@ -107,17 +87,15 @@ static int count_hosts(const check *c) { return rounds_of(c->top->hosts); }
 
 static void try_hosts(check *c, int round)
 {
-    const topology *top = c->top;
-    const hosts *h = top->where;
-    const int host = h->of[top->rank], other = trials_partner(h->count, round, host);
-    const int low = other < host ? other : host, high = other < host ? host : other;
-    meeting m = { .like = CHECK_HOST_PAIR };
+    const hosts *h = c->top->where;
+    const int host = h->of[c->top->rank], other = trials_partner(h->count, round, host),
+              low = least(host, other);
+    const bool paired = rank_there(h, other, c->top->local_rank) >= 0;
+    meeting m = { .a = rank_there(h, low, 0), .b = rank_there(h, most(host, other), 0) };
     trial_name(c, "pairs of hosts");
-    if (other >= 0) {
-        m.a = h->rank[h->begin[low]];
-        m.b = h->rank[h->begin[high]];
-    }
-    meet(c, m, other < 0 ? MPI_UNDEFINED : low, other < 0 ? -1 : rank_there(top, other, c->number), BOTH);
+    if (!meet(c, &m, paired ? low : MPI_UNDEFINED, 2 * c->top->local_rank + (host > other))) return;
+    trial_rung(c, (check_figure){ .like = CHECK_HOST_PAIR, .a = m.a, .b = m.b }, m.speaks);
+    part(c, &m);
 }
 
 const trials trials_host_pairs = { "rounds of pairs of hosts", 0.36, false, count_hosts, try_hosts };

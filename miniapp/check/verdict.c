@@ -7,6 +7,15 @@
 #include "base/cmd.h"
 #include "ranks/check.h"
 
+const char *const check_word_name[] = { "delivers", "not judged", "slow", "wrong", "incomplete" };
+const int check_exit_status[] = { 0, CHECK_EXIT_NOT_JUDGED, CHECK_EXIT_FAILED, CHECK_EXIT_FAILED,
+                                  CHECK_EXIT_ENVIRONMENT };
+
+static const double least = 0.03046;     /* -log(1 - 0.03): no smaller difference counts */
+static const double noise_least = 0.005; /* no machine repeats itself better */
+static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
+enum { ROUNDS_LEAST = 2, ROWS_LEAST = 3, ROUNDS_OF_PAIRS = 7, SHOWN = 3 };
+
 /* ---- units: the figures of a like by what they are of, each next to its peers ---- */
 
 /* A unit is a host, a rank or a component by itself. A pair of ranks counts for both of its ranks, and for
@@ -16,24 +25,28 @@
 typedef enum unit_kind { UNIT_HOST, UNIT_RANK, UNIT_COMPONENT, UNIT_KINDS } unit_kind;
 
 typedef struct unit {
+    check_like like;
     int a, b;      /* a rank of the unit; of a pair both, else b = -1 */
+    int64_t part;  /* the same for a pair, whichever way */
+    int round;     /* of a figure that becomes a part of it */
     double best;   /* the logarithm of its best rate, */
-    double effect; /* that next to the median of the others' */
+    double effect; /* that next to the median of the others', */
+    double error;  /* and the error of that */
     bool low;      /* by more than 3 %, and in nine rounds of ten by a third of its effect */
+    double *x;     /* [columns]: the best of each round, NaN where there is none, then of all rounds */
 } unit;
 
 typedef struct units {
-    int count, rounds;  /* rounds: to the last one that has a figure */
-    unit *unit, *least; /* [count], owned; the slowest one */
-    double median;      /* of the best rounds */
-    double spread;      /* the standard deviation of a best round next to its peers, */
-    double noise;       /* and as little as is known of it */
-    double error;       /* of an effect */
+    unit *unit;          /* [count], owned; those of one part side by side */
+    double *x, *scratch; /* owned */
+    int count, columns;
 } units;
 
-static const double least = 0.03046;     /* -log(1 - 0.03): no smaller difference counts */
-static const double noise_least = 0.005; /* no machine repeats itself better */
-enum { ROUNDS_LEAST = 2 };
+typedef struct judge {
+    const check_findings *f;
+    check_verdict *v;
+    double errors; /* standard deviations: more are chance in one of a hundred checks */
+} judge;
 
 static int ascending(const void *pa, const void *pb)
 {
@@ -60,125 +73,152 @@ static double median_of_others(const double *sorted, int n, double v)
 /* How far a remote quantile of Student's distribution exceeds the normal one's. */
 static double few(int n) { return n == 0 ? 0 : 1 + 5.0 / n + 20.0 / n / n; }
 
-typedef struct entry {
-    int a, b, round;
-    double x;
-} entry;
-
-/* Returns how many units the figure counts for. */
-static int entries_of(const check_findings *f, const check_figure *g, unit_kind kind, entry e[2])
+/* Can units of a row be told from its components? A host has several ranks, a rank several pairs. */
+static bool tells(const check_findings *f, check_like like, unit_kind kind)
 {
-    e[0] = e[1] = (entry){ g->a, g->b, g->round, log(g->rate) };
-    if (kind == UNIT_COMPONENT || g->a < 0) return 1;
-    e[0].b = e[1].b = -1;
-    if (g->b >= 0) e[1].a = g->b;
-    for (int i = 0; i < 2 && kind == UNIT_HOST; i++) e[i].a = f->rank[e[i].a].first_of_host;
-    return e[0].a == e[1].a ? 1 : 2;
+    const check_part part = check_likes[like].part;
+    const bool several = f->ranks > f->hosts, many = f->ranks > 2 * f->hosts;
+    if (kind == UNIT_COMPONENT) return true;
+    if (part == CHECK_HOST_LINK) return kind == UNIT_HOST && f->hosts > 2;
+    return (kind == UNIT_RANK || f->hosts > 1) &&
+           (part == CHECK_LINK ? many : part == CHECK_GPU && (kind == UNIT_RANK || several));
+}
+
+/* Returns for how many units the figure counts. */
+static int add_figure(const check_findings *f, const check_figure *g, unit_kind kind, unit u[2])
+{
+    const bool single = kind == UNIT_COMPONENT, pair = g->b >= 0;
+    if (!(g->rate > 0) || !tells(f, g->like, kind)) return 0;
+    for (int i = 0; i < 1 + (pair && !single); i++) {
+        int a = i ? g->b : g->a, b = single ? g->b : -1;
+        if (kind == UNIT_HOST) a = f->rank[a].first_of_host;
+        u[i] = (unit){ .like = g->like, .a = a, .b = b, .round = g->round, .best = log(g->rate) };
+        u[i].part = (a > b ? a : b) * ((int64_t)1 << 32) + (a > b ? b : a);
+    }
+    return 1 + (pair && !single);
 }
 
 static int by_unit(const void *pa, const void *pb)
 {
-    const entry *a = pa, *b = pb;
-    return a->a != b->a ? (a->a > b->a) - (a->a < b->a) : (a->b > b->b) - (a->b < b->b);
+    const unit *x = pa, *y = pb;
+    if (x->part != y->part) return x->part < y->part ? -1 : 1;
+    return x->like != y->like ? (int)x->like - (int)y->like : x->a - y->a;
 }
 
-/* x: a column of `units`, a stride apart. Puts each value next to the median of the others; returns the
- * median of all. */
-static double put_beside(double *x, int count, int stride, double *scratch)
+/* Puts column c of the like next to the median of the others. Returns how many have a value there. */
+static int put_beside(units *t, check_like like, int c, double *median)
 {
     int n = 0;
-    for (int i = 0; i < count; i++)
-        if (!isnan(x[i * stride])) scratch[n++] = x[i * stride];
-    const double median = median_of(scratch, n);
-    for (int i = 0; i < count; i++) x[i * stride] -= median_of_others(scratch, n, x[i * stride]);
-    return median;
+    for (const unit *u = t->unit; u < t->unit + t->count; u++)
+        if (u->like == like && !isnan(u->x[c])) t->scratch[n++] = u->x[c];
+    *median = median_of(t->scratch, n);
+    for (const unit *u = t->unit; u < t->unit + t->count; u++)
+        if (u->like == like) u->x[c] -= median_of_others(t->scratch, n, u->x[c]);
+    return n;
 }
 
-/* beside: [count][rounds + 1]. From the median change of a rate next to the others, from one round to the
- * next, and where there are fewer than three of how far repeats scatter; and from how far units scatter. The
- * best of n rounds scatters less than one by about the fourth root of n. */
-static void set_noise(units *u, const double *beside, double repeated, double *scratch)
+/* From the median change of a rate next to the others, from one round to the next, and where there are fewer
+ * than three of how far repeats scatter; and from how far units scatter. The best of n rounds scatters less
+ * than one by about the fourth root of n. Returns the error of an effect. */
+static double set_noise(check_row *row, const units *t, const check_findings *f)
 {
+    double *const x = t->scratch, change = 0, repeated = 0;
     int n = 0;
-    for (int i = 0; i < u->count; i++)
-        for (const double *x = beside + i * (u->rounds + 1), *const end = x + u->rounds - 1; x < end; x++)
-            if (!isnan(x[1] - x[0])) scratch[n++] = fabs(x[1] - x[0]);
-    const double change = n ? 1.0484 * median_of(scratch, n) / sqrt(sqrt(u->rounds)) : 0;
-    u->spread = fmax(u->rounds < 3 ? fmax(noise_least, repeated) : noise_least, change);
-    u->noise = fmax(u->spread, change * few(n) * (1 + 2.0 / u->rounds));
-    for (int i = 0; i < u->count; i++) scratch[i] = u->unit[i].effect;
-    const double middle = median_of(scratch, u->count);
-    for (int i = 0; i < u->count; i++) scratch[i] = fabs(scratch[i] - middle);
-    const double scatter = u->count < 3 ? 0 : 1.4826 * few(u->count) * median_of(scratch, u->count);
-    u->error = fmax(scatter, u->noise * sqrt(u->count < 3 ? 2 : 1 + 1.57 / (u->count - 1)));
+    for (int i = 0; i < f->figures; i++)
+        if (f->figure[i].like == row->like) x[n++] = isfinite(f->figure[i].noise) ? f->figure[i].noise : 0;
+    if (row->rounds < 3) repeated = median_of(x, n);
+    n = 0;
+    for (const unit *u = t->unit; u < t->unit + t->count; u++)
+        for (int r = 1; r < row->rounds && u->like == row->like; r++)
+            if (!isnan(u->x[r] - u->x[r - 1])) x[n++] = fabs(u->x[r] - u->x[r - 1]);
+    if (n > 0) change = 1.0484 * median_of(x, n) / sqrt(sqrt(row->rounds));
+    row->spread = fmax(fmax(noise_least, repeated), change);
+    const double noise = fmax(row->spread, change * few(n) * (1 + 2.0 / row->rounds));
+    row->noise = -expm1(-noise);
+    n = 0;
+    for (const unit *u = t->unit; u < t->unit + t->count; u++)
+        if (u->like == row->like) x[n++] = u->effect;
+    const double middle = median_of(x, n);
+    for (int i = 0; i < n; i++) x[i] = fabs(x[i] - middle);
+    const double scatter = n < 3 ? 0 : 1.4826 * few(n) * median_of(x, n);
+    return fmax(scatter, noise * sqrt(n < 3 ? 2 : 1 + 1.57 / (n - 1)));
 }
 
-/* x: [rounds + 1] of one unit next to the others. A rate that has two levels, as where ranks share a core or
- * do not, makes a best round that is rare: a unit that had none is no slower in most rounds. */
-static bool is_low(const units *u, double effect, const double *x)
+/* A rate that has two levels, as where ranks share a core or do not, makes a best round that is rare: a unit
+ * that had none is no slower in most rounds. */
+static bool is_low(const unit *u, const check_row *row)
 {
     int above = 0;
-    for (int r = 0; r < u->rounds; r++) above += x[r] >= fmin(-least, effect / 3);
-    return u->count > 1 && u->rounds >= ROUNDS_LEAST && effect < -least && above <= u->rounds / 10;
+    for (int r = 0; r < row->rounds; r++) above += u->x[r] >= fmin(-least, u->effect / 3);
+    return row->count > 1 && row->rounds >= ROUNDS_LEAST && u->effect < -least && above <= row->rounds / 10;
 }
 
-static units units_create(const check_findings *f, check_like like, unit_kind kind)
+/* Sets what the units of a like are next to each other. Its row, where they are components. */
+static check_row put_like(const judge *j, units *t, check_like like)
 {
-    units u = { .median = NAN };
-    const size_t most = 2 * (size_t)f->figures + 2;
-    entry *const all = CHECK_ALLOC(malloc(most * sizeof *all));
-    double *const scratch = CHECK_ALLOC(malloc(most * sizeof *scratch));
-    int entries = 0, figures = 0;
-    for (int i = 0; i < f->figures; i++) {
-        const check_figure *g = &f->figure[i];
-        if (g->like != like || !(g->rate > 0)) continue;
-        entries += entries_of(f, g, kind, &all[entries]);
-        scratch[figures++] = isfinite(g->noise) ? g->noise : 0;
-        if (g->round >= u.rounds) u.rounds = g->round + 1;
+    check_row row = { .like = like,
+                      .least = INFINITY,
+                      .least_a = -1,
+                      .least_b = -1,
+                      .noise = NAN,
+                      .smallest = 1,
+                      .reference = NAN };
+    double median;
+    for (int c = 0; c < t->columns - 1; c++)
+        if (put_beside(t, like, c, &median) > 0) row.rounds = c + 1;
+    row.count = put_beside(t, like, t->columns - 1, &median);
+    row.median = exp(median);
+    for (unit *u = t->unit; u < t->unit + t->count; u++) {
+        if (u->like != like) continue;
+        u->effect = u->x[t->columns - 1];
+        u->low = is_low(u, &row);
+        if (exp(u->best) >= row.least) continue;
+        row.least = exp(u->best);
+        row.least_a = u->a;
+        row.least_b = u->b;
     }
-    const double repeated = median_of(scratch, figures);
-    const int columns = u.rounds + 1; /* the last one is of the best rounds */
-    qsort(all, (size_t)entries, sizeof *all, by_unit);
-    for (int i = 0; i < entries; i++) u.count += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
-    double *const x = CHECK_ALLOC(malloc((size_t)(u.count * columns + 1) * sizeof *x));
-    u.unit = CHECK_ALLOC(calloc((size_t)u.count + 1, sizeof *u.unit));
-    for (int i = 0; i < u.count * columns; i++) x[i] = NAN;
-    for (int i = 0, k = -1; i < entries; i++) {
-        k += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
-        double *const own = x + k * columns, *const best = own + u.rounds;
-        own[all[i].round] = fmax(own[all[i].round], all[i].x);
-        *best = fmax(*best, all[i].x);
-        u.unit[k] = (unit){ .a = all[i].a, .b = all[i].b, .best = *best };
+    if (row.count == 0) return row;
+    const double error = set_noise(&row, t, j->f);
+    for (unit *u = t->unit; u < t->unit + t->count; u++)
+        if (u->like == like) u->error = error;
+    if (row.count > 1 && row.rounds >= ROUNDS_LEAST) row.smallest = -expm1(-fmax(least, j->errors * error));
+    return row;
+}
+
+/* The verdict gets the rows of the last kind. */
+static units units_create(const judge *j, unit_kind kind)
+{
+    const check_findings *f = j->f;
+    units t = { .columns = f->rounds + 2 }; /* the round under way has figures too */
+    int figures = 0;
+    t.unit = CHECK_ALLOC(malloc((2 * (size_t)f->figures + 2) * sizeof *t.unit));
+    for (int i = 0; i < f->figures; i++) figures += add_figure(f, &f->figure[i], kind, &t.unit[figures]);
+    qsort(t.unit, (size_t)figures, sizeof *t.unit, by_unit);
+    for (int i = 0; i < figures; i++) t.count += i == 0 || by_unit(&t.unit[i], &t.unit[i - 1]) != 0;
+    const size_t cells = (size_t)(t.count * t.columns), most = cells + (size_t)(figures + f->figures) + 1;
+    t.x = CHECK_ALLOC(malloc((cells + most) * sizeof *t.x));
+    t.scratch = t.x + cells;
+    for (size_t i = 0; i < cells; i++) t.x[i] = NAN;
+    t.count = 0;
+    for (int i = 0; i < figures; i++) {
+        const unit g = t.unit[i];
+        if (i == 0 || by_unit(&g, &t.unit[t.count - 1]) != 0) t.unit[t.count++] = g;
+        unit *const u = &t.unit[t.count - 1];
+        u->x = t.x + (t.count - 1) * t.columns;
+        u->x[g.round] = fmax(u->x[g.round], g.best);
+        u->best = u->x[t.columns - 1] = fmax(u->best, g.best);
     }
-    for (int r = 0; r < columns; r++) u.median = put_beside(x + r, u.count, columns, scratch);
-    u.least = u.unit;
-    for (unit *one = u.unit; one < u.unit + u.count; one++) {
-        const double *const own = x + (one - u.unit) * columns;
-        one->effect = own[u.rounds];
-        one->low = is_low(&u, one->effect, own);
-        if (one->best < u.least->best) u.least = one;
+    j->v->rows = 0;
+    for (int l = 0; l < CHECK_LIKES; l++) {
+        check_row row = put_like(j, &t, (check_like)l);
+        for (int i = 0; i < f->faults; i++)
+            if ((int)f->fault[i].like == l) row.verdict = CHECK_WRONG;
+        if (row.count > 0 || row.verdict == CHECK_WRONG) j->v->row[j->v->rows++] = row;
     }
-    if (entries > 0) set_noise(&u, x, repeated, scratch);
-    free(x);
-    free(scratch);
-    free(all);
-    return u;
+    return t;
 }
 
 /* ---- the suspect ---- */
-
-static const double looked_for = 0.5; /* a deviation; where less hides in noise, nothing is judged */
-enum { ROWS_LEAST = 3, ROUNDS_OF_PAIRS = 7, SHOWN = 3 };
-
-typedef struct judge {
-    const check_findings *f;
-    check_verdict *v;
-    double errors; /* standard deviations: more are chance in one of a hundred checks */
-} judge;
-
-const char *const check_word_name[] = { "delivers", "not judged", "slow", "wrong", "incomplete" };
-const int check_exit_status[] = { 0, CHECK_EXIT_NOT_JUDGED, CHECK_EXIT_FAILED, CHECK_EXIT_FAILED,
-                                  CHECK_EXIT_ENVIRONMENT };
 
 static void set_name(sentence *out, const check_findings *f, check_part part, int a, int b)
 {
@@ -214,13 +254,14 @@ static bool suspect_is(judge *j, check_part part, int a, int b)
 }
 
 /* "memory copy 81 %; memory read 82 %". */
-static void add_evidence(judge *j, check_row *row, double factor)
+static void add_evidence(judge *j, check_like like, double factor)
 {
     check_suspect *s = &j->v->suspect;
-    row->verdict = CHECK_SLOW;
+    for (int i = 0; i < j->v->rows; i++)
+        if (j->v->row[i].like == like) j->v->row[i].verdict = CHECK_SLOW;
     s->factor = fmin(s->factor, factor);
     if (s->rows++ < SHOWN)
-        sentence_add(&s->evidence, "%s%s %.0f %%", s->rows > 1 ? "; " : "", check_likes[row->like].name,
+        sentence_add(&s->evidence, "%s%s %.0f %%", s->rows > 1 ? "; " : "", check_likes[like].name,
                      100 * factor);
 }
 
@@ -240,66 +281,44 @@ static void judge_wrong(judge *j)
 
 /* ---- slow next to peers ---- */
 
-/* Can units of a row be told from its components? A host has several ranks, a rank several pairs. */
-static bool has_units(const check_findings *f, check_like like, unit_kind kind)
-{
-    const check_part part = check_likes[like].part;
-    const bool several = f->ranks > f->hosts, many = f->ranks > 2 * f->hosts;
-    if (kind == UNIT_HOST)
-        return f->hosts > 1 && (part == CHECK_HOST_LINK ? f->hosts > 2 : part == CHECK_LINK ? many : several);
-    if (kind == UNIT_RANK) return part == CHECK_GPU || (part == CHECK_LINK && many);
-    return part == CHECK_LINK || part == CHECK_HOST_LINK;
-}
-
-/* The next unit after u of the row, from its first one on, that is this one; NULL: there is none. A pair is
- * one, whichever way. */
-static const unit *same(const units *row, const unit *u, const unit *one)
-{
-    for (u = u ? u + 1 : row->unit; u < row->unit + row->count; u++)
-        if ((u->a == one->a && u->b == one->b) || (u->a == one->b && u->b == one->a)) return u;
-    return NULL;
-}
-
-/* By how many standard deviations it is low in all rows together, in which it is low at all. Where rounds
+/* By how many standard deviations a part is low in all rows together, in which it is low at all. Where rounds
  * scatter by factors, a host or a rank that is below half of its peers in most rows is low by enough, and a
  * pair too, from seven rounds on. */
-static double errors_of(const judge *j, const units rows[], const unit *one)
+static double errors_of(const judge *j, const unit *from, const unit *to)
 {
     double errors = 0;
-    int low = 0, all = 0, half = 0;
-    for (const units *row = rows; row < rows + CHECK_LIKES; row++)
-        for (const unit *u = same(row, NULL, one); u; u = same(row, u, one)) {
-            all++;
-            half += u->effect < log1p(-looked_for);
-            if (!u->low) continue;
-            errors -= u->effect / row->error;
-            low++;
-        }
-    if (low > 0) errors /= sqrt(low);
-    const bool enough = one->b < 0 ? half >= ROWS_LEAST : half > 1 && j->f->rounds >= ROUNDS_OF_PAIRS;
-    return enough && 2 * half > all ? fmax(errors, j->errors) : errors;
+    int low = 0, half = 0;
+    for (const unit *u = from; u < to; u++) {
+        half += u->effect < log1p(-looked_for);
+        low += u->low;
+        if (u->low) errors -= u->effect / u->error;
+    }
+    if (low == 0) return 0;
+    errors /= sqrt(low);
+    const bool enough = from->b < 0 ? half >= ROWS_LEAST : half > 1 && j->f->rounds >= ROUNDS_OF_PAIRS;
+    return enough && 2 * half > to - from ? fmax(errors, j->errors) : errors;
 }
 
-/* The unit that is low by the most errors is the suspect. */
-static void name_lowest(judge *j, const units rows[], unit_kind kind)
+/* The part that is low by the most errors is the suspect. */
+static void judge_slow(judge *j, unit_kind kind, const units *t)
 {
     check_suspect *s = &j->v->suspect;
-    const unit *one = NULL;
-    check_part part = kind == UNIT_HOST ? CHECK_HOST : CHECK_GPU;
+    const unit *worst = NULL, *const end = t->unit + t->count;
     double most = 0;
-    for (int l = 0; l < CHECK_LIKES; l++)
-        for (const unit *u = rows[l].unit; u < rows[l].unit + rows[l].count; u++) {
-            const double errors = u->low ? errors_of(j, rows, u) : 0;
-            if (errors < j->errors || errors <= most) continue;
-            one = u;
-            most = errors;
-            if (kind == UNIT_COMPONENT) part = check_likes[l].part;
-        }
-    if (!one) return;
-    (void)suspect_is(j, part, one->a, one->b);
-    for (check_row *row = j->v->row; row < j->v->row + j->v->rows; row++)
-        for (const unit *u = same(&rows[row->like], NULL, one); u; u = same(&rows[row->like], u, one))
-            if (u->low) add_evidence(j, row, exp(u->effect));
+    for (const unit *from = t->unit, *to; from < end; from = to) {
+        for (to = from + 1; to < end && to->part == from->part;) to++;
+        const double errors = errors_of(j, from, to);
+        if (errors < j->errors || errors <= most) continue;
+        most = errors;
+        worst = from;
+    }
+    if (!worst) return;
+    const check_part part = kind == UNIT_HOST   ? CHECK_HOST
+                            : kind == UNIT_RANK ? CHECK_GPU
+                                                : check_likes[worst->like].part;
+    (void)suspect_is(j, part, worst->a, worst->b);
+    for (const unit *u = worst; u < end && u->part == worst->part; u++)
+        if (u->low) add_evidence(j, u->like, exp(u->effect));
     if (s->rows > SHOWN) sentence_add(&s->evidence, "; and %d more", s->rows - SHOWN);
     if (part == CHECK_LINK && j->f->ranks <= 2 * j->f->hosts) {
         s->confidence /= 3;
@@ -307,69 +326,35 @@ static void name_lowest(judge *j, const units rows[], unit_kind kind)
     }
 }
 
-static void judge_slow(judge *j)
-{
-    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS && !j->v->suspect.name.text[0]; kind++) {
-        units rows[CHECK_LIKES] = { 0 };
-        for (int l = 0; l < CHECK_LIKES; l++)
-            if (has_units(j->f, (check_like)l, kind)) rows[l] = units_create(j->f, (check_like)l, kind);
-        name_lowest(j, rows, kind);
-        for (int l = 0; l < CHECK_LIKES; l++) free(rows[l].unit);
-    }
-}
-
 /* ---- slow next to the reference ---- */
 
-/* All units lie below, or the slowest one is the suspect, where there is none yet. */
-static void name_below(judge *j, const units *u, check_row *row, double low)
+/* A rate repeats if two machines or more have it and differ by little; others are shown alone. Rates of all
+ * ranks together are those of as many. Where all components of a row lie below, these are the suspect, else
+ * the slowest one. */
+static void judge_by_reference(judge *j, const check_reference *r, const units *t)
 {
-    int below = 0;
-    for (int i = 0; i < u->count; i++) below += u->unit[i].best < low;
-    const bool all = below > 1 && below == u->count;
-    if (below == 0 ||
-        !suspect_is(j, check_likes[row->like].part, all ? -1 : u->least->a, all ? -1 : u->least->b))
-        return;
-    if (j->v->suspect.rows == 0) sentence_set(&j->v->suspect.evidence, "below the reference: ");
-    add_evidence(j, row, exp(u->least->best) / row->reference);
-}
-
-/* A rate repeats if two machines or more have it and differ by little; others are shown alone. */
-static void judge_by_reference(judge *j, const check_reference *r)
-{
-    const bool named = j->v->suspect.name.text[0];
+    check_suspect *s = &j->v->suspect;
+    const bool named = s->name.text[0];
     for (check_row *row = j->v->row; row < j->v->row + j->v->rows; row++) {
         const check_part part = check_likes[row->like].part;
         const double low = r->low[row->like], high = r->high[row->like];
         const bool all = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
         if (isnan(low) || (all && (r->ranks != j->f->ranks || r->hosts != j->f->hosts))) continue;
-        units u = units_create(j->f, row->like, UNIT_COMPONENT);
         row->reference = sqrt(low * high);
-        row->is_judged = u.rounds >= ROUNDS_LEAST && r->machines[row->like] > 1 && log(high / low) <= least;
-        if (row->is_judged && !named) name_below(j, &u, row, log(low) - fmax(least, j->errors * u.spread));
-        free(u.unit);
+        row->is_judged =
+            row->rounds >= ROUNDS_LEAST && r->machines[row->like] > 1 && log(high / low) <= least;
+        const double limit = log(low) - fmax(least, j->errors * row->spread);
+        int below = 0;
+        for (int i = 0; i < t->count; i++) below += t->unit[i].like == row->like && t->unit[i].best < limit;
+        if (!row->is_judged || named || below == 0) continue;
+        const bool alike = below > 1 && below == row->count;
+        if (!suspect_is(j, part, alike ? -1 : row->least_a, alike ? -1 : row->least_b)) continue;
+        if (s->rows == 0) sentence_set(&s->evidence, "below the reference: ");
+        add_evidence(j, row->like, row->least / row->reference);
     }
 }
 
 /* ---- all ---- */
-
-static void add_row(judge *j, check_like like)
-{
-    units u = units_create(j->f, like, UNIT_COMPONENT);
-    const bool compared = u.count > 1 && u.rounds >= ROUNDS_LEAST;
-    check_row row = { .like = like,
-                      .count = u.count,
-                      .median = exp(u.median),
-                      .least = u.count > 0 ? exp(u.least->best) : NAN,
-                      .least_a = u.count > 0 ? u.least->a : -1,
-                      .least_b = u.count > 0 ? u.least->b : -1,
-                      .noise = u.count > 0 ? -expm1(-u.noise) : NAN,
-                      .smallest = compared ? -expm1(-fmax(least, j->errors * u.error)) : 1,
-                      .reference = NAN };
-    for (int i = 0; i < j->f->faults; i++)
-        if (j->f->fault[i].like == like) row.verdict = CHECK_WRONG;
-    if (u.count > 0 || row.verdict == CHECK_WRONG) j->v->row[j->v->rows++] = row;
-    free(u.unit);
-}
 
 static check_word word_of(const check_findings *f, const check_verdict *v)
 {
@@ -384,10 +369,16 @@ void check_judge(const check_findings *f, const check_reference *r, check_verdic
 {
     const double comparisons = (double)f->figures / (f->rounds + 1) + 1;
     judge j = { .f = f, .v = v, .errors = sqrt(2 * log(100 * comparisons)) };
+    units all[UNIT_KINDS];
     *v = (check_verdict){ .rows = 0 };
-    for (int l = 0; l < CHECK_LIKES; l++) add_row(&j, (check_like)l);
+    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) all[kind] = units_create(&j, kind);
     judge_wrong(&j);
-    judge_slow(&j);
-    if (r->name[0]) judge_by_reference(&j, r);
+    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS && !v->suspect.name.text[0]; kind++)
+        judge_slow(&j, kind, &all[kind]);
+    if (r->name[0]) judge_by_reference(&j, r, &all[UNIT_COMPONENT]);
+    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) {
+        free(all[kind].unit);
+        free(all[kind].x);
+    }
     v->word = word_of(f, v);
 }

@@ -44,11 +44,12 @@ extern const int check_exit_status[];
 
 typedef struct check_row {
     check_like like;
-    int count;            /* components */
+    int count, rounds;    /* components; to the last round that has a figure */
     double median;        /* over components, of each one's best round; NaN: wrong bits came instead */
     double least;         /* and the least of these, */
     int least_a, least_b; /* whose */
-    double noise;         /* of a best round next to its peers, as a fraction */
+    double spread;        /* how far a best round next to its peers scatters: of a logarithm */
+    double noise;         /* and as little as is known of it, as a fraction */
     double smallest;      /* the smallest deviation of one component that would be found; 1: none */
     double reference;     /* the middle of what machines deliver; NaN: none */
     bool is_judged;       /* by the reference, which repeats from machine to machine; of two rounds or more */

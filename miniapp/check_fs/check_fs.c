@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,14 +13,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cmd.h"
 #include "base/cmd_key.h"
 #include "base/terminal.h"
-#include "files/figure.h"
 #include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
@@ -31,15 +28,16 @@
 
 /* A promise that is not kept is BROKEN where weft relies on it, else a NOTE. FAILED: it is not known. NONE:
  * there is nothing to try here. */
-typedef enum fs_word { NONE, FIGURE, KEPT, NOTE, BROKEN, FAILED } fs_word;
-static const char *const word_name[] = { "", "figure", "kept", "note", "BROKEN", "FAILED" };
+typedef enum fs_word { NONE, KEPT, NOTE, BROKEN, FAILED } fs_word;
+static const char *const word_name[] = { "", "kept", "note", "BROKEN", "FAILED" };
 
 typedef struct trials {
     const topology *top;
     const char *dir;
-    int64_t bytes, seconds;
+    int64_t seconds;
     char folder[STATE_PATH_BYTES];
     int names;    /* given so far: each is used once */
+    int host;     /* of the trial under way: whose first rank takes part */
     bool stopped; /* by a signal to any rank */
 } trials;
 
@@ -72,9 +70,6 @@ static long long sum_of(const trials *t, long long mine)
 }
 
 /* ---- files and lines ---- */
-
-/* A new file of one byte, on disk. 0 or errno. */
-static int make_file(const char *path) { return replace_new_file(path, "w", 1); }
 
 static void name_file(trials *t, const char *stem, char path[STATE_PATH_BYTES])
 {
@@ -140,7 +135,7 @@ static fs_word try_rename(trials *t, const char *path, sentence *found)
         MPI_Request all_done;
         if (makes) {
             (void)replace_temporary(tmp, sizeof tmp, path, replace_token());
-            code = make_file(tmp);
+            code = replace_new_file(tmp, "w", 1);
             if (!code && rename(tmp, path) != 0) code = errno;
         }
         MPI_CHECK(MPI_Ibarrier(t->top->comm, &all_done));
@@ -161,11 +156,12 @@ static fs_word try_rename(trials *t, const char *path, sentence *found)
 static bool takes(int fd) { return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
 /* Rank 0 holds a lock that the challenger, which has a descriptor of its own, must not get until it is
- * freed. */
-static fs_word try_lock(trials *t, const char *path, int challenger, fs_word twice, sentence *found)
+ * freed. Between hosts weft does not rely on it. */
+static fs_word try_lock(trials *t, const char *path, sentence *found)
 {
-    const char *const where = challenger == 0 ? "on one host" : "between hosts";
-    const bool holds = t->top->rank == 0, tries = t->top->rank == challenger;
+    const hosts *const h = t->top->where;
+    if (t->host >= h->count) return NONE;
+    const bool holds = t->top->rank == 0, tries = t->top->rank == h->rank[h->begin[t->host]];
     const double end_s = timer_now_s() + 0.1 * (double)t->seconds;
     const int held = holds ? open(path, O_RDWR | O_CLOEXEC) : -1;
     int fd = -1, looked = 0, code = holds && held < 0 ? errno : 0;
@@ -186,76 +182,23 @@ static fs_word try_lock(trials *t, const char *path, int challenger, fs_word twi
                  : !has   ? "cannot be had"
                  : !freed ? "a lock that is free cannot be taken"
                           : "one at a time holds a lock",
-                 where);
-    return two ? twice : has && freed ? KEPT : NOTE;
-}
-
-static fs_word try_lock_here(trials *t, const char *path, sentence *found)
-{
-    return try_lock(t, path, 0, BROKEN, found);
-}
-
-static fs_word try_lock_between(trials *t, const char *path, sentence *found)
-{
-    const hosts *h = t->top->where;
-    return h->count > 1 ? try_lock(t, path, h->rank[h->begin[1]], NOTE, found) : NONE;
-}
-
-/* Bytes per second of that many ranks, each with a file of its own, with fsync; NaN: found says why. It takes
- * a quarter of the room at most. */
-static double rate_of(trials *t, int writers, sentence *found)
-{
-    enum { PIECE_BYTES = 1 << 20 };
-    char path[STATE_PATH_BYTES], stem[32], *const data = CHECK_ALLOC(calloc(1, PIECE_BYTES));
-    struct statvfs room = { 0 };
-    (void)statvfs(t->folder, &room);
-    double most = fmin((double)t->bytes, (double)room.f_bavail * (double)room.f_frsize / 4) / writers;
-    MPI_CHECK(MPI_Bcast(&most, 1, MPI_DOUBLE, 0, t->top->comm));
-    const bool writes = t->top->rank < writers;
-    long long mine = 0;
-    snprintf(stem, sizeof stem, "part_%d", t->top->rank);
-    name_file(t, stem, path);
-    const int fd = writes ? replace_create_new(path) : -1;
-    int code = writes && fd < 0 ? errno : 0;
-    (void)meet(t, false);
-    const double begin_s = timer_now_s(), end_s = begin_s + 0.2 * (double)t->seconds;
-    for (double at = 0; meet(t, at == 0 || (at + PIECE_BYTES <= most && timer_now_s() < end_s));
-         at += PIECE_BYTES) {
-        if (!writes || code) continue;
-        code = replace_pwrite(fd, data, PIECE_BYTES, (uint64_t)at);
-        mine += PIECE_BYTES;
-    }
-    if (writes && !code && fsync(fd) != 0) code = errno;
-    const double seconds = timer_slowest_s(timer_now_s() - begin_s, t->top->comm);
-    if (fd >= 0 && close(fd) != 0 && !code) code = errno;
-    if (fd >= 0) (void)unlink(path);
-    free(data);
-    const double rate = (double)sum_of(t, mine) / seconds;
-    return all_well(t, code, "write or fsync", found) ? rate : NAN;
-}
-
-static fs_word try_rates(trials *t, const char *unused, sentence *found)
-{
-    const double one = rate_of(t, 1, found), all = isnan(one) ? NAN : rate_of(t, t->top->ranks, found);
-    if (isnan(all)) return FAILED;
-    sentence_set(found, "%s by one rank, with fsync; %s by all %d, each with a file of its own",
-                 figure_rate(one, "B/s").text, figure_rate(all, "B/s").text, t->top->ranks);
-    return FIGURE;
+                 t->host == 0 ? "on one host" : "between hosts");
+    return two && t->host == 0 ? BROKEN : !two && has && freed ? KEPT : NOTE;
 }
 
 static const struct {
     const char *name;
     bool made; /* rank 0 makes a file at `path` first, and deletes it at the end */
+    int host;
     fs_word (*try)(trials *t, const char *path, sentence *found);
     const char *means; /* for weft, where it is a note or BROKEN */
 } all_trials[] = {
-    { "fsync", true, try_sync, "a power cut may take a name that was given a moment ago" },
-    { "O_EXCL", false, try_exclusive, "two runs may take one folder for theirs" },
-    { "rename", true, try_rename, "a reader finds neither the old file nor the new one" },
-    { "flock here", true, try_lock_here,
+    { "fsync", true, 0, try_sync, "a power cut may take a name that was given a moment ago" },
+    { "O_EXCL", false, 0, try_exclusive, "two runs may take one folder for theirs" },
+    { "rename", true, 0, try_rename, "a reader finds neither the old file nor the new one" },
+    { "flock here", true, 0, try_lock,
       "a second run on this host would take the folder from one that still writes there" },
-    { "flock", true, try_lock_between, "weft knows another host's run by what its lock's file says" },
-    { "rates", false, try_rates, "" },
+    { "flock", true, 1, try_lock, "weft knows another host's run by what its lock's file says" },
 };
 enum { TRIALS = sizeof all_trials / sizeof *all_trials };
 
@@ -265,11 +208,13 @@ static fs_word try_one(trials *t, int i, FILE *to)
     char path[STATE_PATH_BYTES];
     sentence found = { "" };
     name_file(t, all_trials[i].name, path);
-    const int code = all_trials[i].made && t->top->rank == 0 ? make_file(path) : 0;
+    const bool makes = all_trials[i].made && t->top->rank == 0;
+    const int code = makes ? replace_new_file(path, "w", 1) : 0;
+    t->host = all_trials[i].host;
     const fs_word word =
         all_well(t, code, "a write or its fsync", &found) ? all_trials[i].try(t, path, &found) : FAILED;
     (void)meet(t, false);
-    if (all_trials[i].made && t->top->rank == 0) (void)unlink(path);
+    if (makes) (void)unlink(path);
     if (word == NONE) return word;
     fprintf(to, "  %-14s %-6s  %s", all_trials[i].name, word_name[word], found.text);
     if (word == NOTE || word == BROKEN) fprintf(to, "; %s", all_trials[i].means);
@@ -335,7 +280,6 @@ static int try_folder(trials *t)
 /* ---- the command line ---- */
 
 static const cmd_key keys[] = {
-    { .key = "bytes", CMD_KEY_WHOLE, offsetof(trials, bytes), .least = 1 << 20, .most = (int64_t)1 << 50 },
     { .key = "seconds", CMD_KEY_WHOLE, offsetof(trials, seconds), .least = 1, .most = 3600 },
 };
 
@@ -351,8 +295,7 @@ static bool read_words(trials *t, int argc, char **argv, sentence *why)
                                    argv[i]);
         else t->dir = argv[i];
     }
-    if (!t->dir)
-        return sentence_refuse(why, "check fs needs a folder: weft check fs DIR [bytes=256M] [seconds=10]");
+    if (!t->dir) return sentence_refuse(why, "check fs needs a folder: weft check fs DIR [seconds=10]");
     (void)snprintf(path, sizeof path, "%s/.", t->dir);
     return t->top->rank > 0 || access(path, W_OK | X_OK) == 0 ||
            sentence_refuse(why, "%.1000s: %s; allowed: a folder in which files can be made", t->dir,
@@ -361,7 +304,7 @@ static bool read_words(trials *t, int argc, char **argv, sentence *why)
 
 int check_fs_command(topology *top, int argc, char **argv)
 {
-    trials t = { .top = top, .bytes = 256 << 20, .seconds = 10 };
+    trials t = { .top = top, .seconds = 10 };
     sentence why = { "" };
     if (!agree_or_say(read_words(&t, argc, argv, &why), &why, top->comm))
         return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);

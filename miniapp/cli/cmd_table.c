@@ -35,7 +35,7 @@ const cmd_row cmd_table[] = {
       "together, and the file system; each is verified bit for bit, then timed. Prints one page: a verdict, "
       "each figure beside the others of its kind, and which part is to blame for what is slow or wrong.\n"
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
-      "on, and how fast it is (bytes=256M).",
+      "on.",
       NULL, check_request_print_keys, "Keys:",
       "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a signal came before there "
       "were rounds enough, a rank hangs, or a file or device failed; 4 not judged." },

@@ -1,27 +1,10 @@
 # weft bench: every rung is right before it is timed, and leaves a record that holds what it promises.
 load ../support/helper
+load ../support/bench_records
 
 bench() { timeout -k 5 $hang_s "$weft" bench "$@" 3>&-; }
 small=(nx=300 ny=200 ceiling_bytes=1M samples=5)          # of the transpose
 small_all=("${small[@]}" n=30000 steps=4 samples=3) # of all families of the host
-
-promised='
-def number: type == "number" or . == null;
-def count: type == "number" and . == floor;
-[
-  (. as $o | ["schema", "program", "version", "git", "command", "started", "family", "rung", "device", "dtype", "size", "time_s",
-    "rate", "unit", "ceiling", "fraction_of_ceiling", "verified", "parameters", "machine"][]
-    | select(. as $k | $o | has($k) | not)),
-  (select([.family, .rung, .unit, .device] | all(type == "string") | not) | "text"),
-  (select([.time_s | .min, .p50, .p90, .p99, .max, .mean] | all(type == "number" and . > 0) | not) | "time_s"),
-  (select(.time_s | .min <= .p50 and .p50 <= .p90 and .p90 <= .p99 and .p99 <= .max | not) | "percentiles"),
-  (select(.verified | not) | "verified"),
-  (select((.rate > 0) and (.size | count) | not) | "rate, size"),
-  (select(.ceiling != null and ((.fraction_of_ceiling * .ceiling / .rate - 1) | fabs > 1e-9)) | "fraction"),
-  (select(.parameters | type != "object") | "parameters"),
-  (select(.sweep | type != "array" or any(.[]; (.verified | not) or (.rate > 0 | not))) | "sweep"),
-  (select(.machine.hosts | length != 1) | "machine")
-] | join(" ")'
 
 @test "--list names families and rungs, and runs nothing" {
     bench --list >list
@@ -63,34 +46,20 @@ def count: type == "number" and . == floor;
     held launch 2 "$weft" bench access device=host n=30000 ceiling_bytes=1M samples=3
 }
 
-@test "--help and --version run nothing" {
-    bench --help | grep -q 'usage: .*weft bench'
-    bench --help | grep -q '  samples '
-    bench --version | grep -qE '^weft [0-9]'
-    "$weft" --help | grep -q '  bench '
-    expect files "" "$(find . -type f)"
-}
-
 @test "what is unknown is one sentence, and nothing runs" {
     local mistake
     for mistake in "transpos|no rung transpos" "transpose/naiverow|no rung transpose/naiverow" "transpose nz=5|the key of nz=5" \
         "transpose nx=0|nx = 0; allowed: a whole number from 1 to" "transpose nx=12b|nx = 12b" \
         "transpose dtype=f16|dtype = f16; allowed: f32, f64" "device=gpu|device = gpu; allowed: auto, host, cuda" \
         "transpose samples=some|samples = some" "--lst|--lst" "--foo=bar transpose/copyRow|--foo=bar"; do
-        run bench ${mistake%|*}
-        refused 2 "${mistake#*|}"
+        refuses 2 bench ${mistake%|*} -- "${mistake#*|}"
     done
     expect files "" "$(find . -type f)"
 }
 
-@test "device=cuda without a GPU is exit 3" {
+@test "without a GPU device=cuda is exit 3; device=auto is the host where there is none, and never a silent one where a GPU was given" {
     [ "$(gpus)" = 0 ] || skip "a GPU is here"
-    run bench device=cuda
-    refused 3 "device = cuda"
-}
-
-@test "without a GPU device=auto is the host where there is none, and never a silent one where a GPU was given" {
-    [ "$(gpus)" = 0 ] || skip "a GPU is here"
+    refuses 3 bench device=cuda -- "device = cuda"
     export CUDA_VISIBLE_DEVICES=GPU-none # as a job is given one: by a name, which no GPU has
     local given="there is CUDA_VISIBLE_DEVICES = GPU-none"
     bench --list >list 2>said
@@ -109,15 +78,12 @@ def count: type == "number" and . == floor;
 
 @test "every host rung is right, and its record holds what it promises" {
     bench device=host "${small_all[@]}" >table
-    run grep -c WRONG table
-    expect "wrong rungs" 0 "$output"
+    expect "wrong rungs" 0 "$(grep -c WRONG table)"
     expect "records" "$(bench device=host --list | grep '^  [a-z]*/' | grep -cvE '^  (halo|alltoall|io)/')" \
         "$(wc -l <results.jsonl)"
-    expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
     bench device=host dtype=f64 "${small_all[@]}" >table
-    expect "what is wrong in f64" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
     bench device=host threads=3 "${small_all[@]}" nx=37 ny=131 n=1003 >table
-    expect "what is wrong with three threads and odd sizes" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    sound
 }
 
 of_memory=(ceiling memory access shared transpose stencil)
@@ -126,7 +92,7 @@ right_on_the_gpu() { # words of weft bench...
     local type
     needs_gpu
     for type in f32 f64; do bench "$@" device=cuda dtype=$type samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M >table; done
-    expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    sound
 }
 
 # bats test_tags=gpus:part
@@ -152,10 +118,8 @@ right_on_the_gpu() { # words of weft bench...
     done
     bench streaming device=host nx=203 ny=101 ceiling_bytes=1M samples=3 output=rungs.jsonl >table
     expect "rung and work" "skewed $((2 * 4 * 203 * 101))" "$(jq -r '"\(.rung) \(.rate * .time_s.p50 | round)"' rungs.jsonl)"
-    run bench streaming device=host chunk_rows=0
-    refused 2 "chunk_rows = 0" "from 1 to"
-    run bench streaming device=host steps=2000
-    refused 2 "steps = 2000" "from 1 to 1024"
+    refuses 2 bench streaming device=host chunk_rows=0 -- "chunk_rows = 0" "from 1 to"
+    refuses 2 bench streaming device=host steps=2000 -- "steps = 2000" "from 1 to 1024"
 }
 
 @test "samples=none verifies and times nothing" {
@@ -175,15 +139,11 @@ right_on_the_gpu() { # words of weft bench...
 }
 
 @test "rates follow from bytes and time" {
-    bench transpose/naiveRow device=host nx=640 ny=480 ceiling_bytes=1M dtype=f64
-    expect rate true "$(record '(.rate * .time_s.p50 / (2 * 8 * 640 * 480) - 1) | fabs < 1e-9')"
-    expect parameters "640 480" "$(record '"\(.parameters.nx) \(.parameters.ny)"')"
-    expect dtype f64 "$(record .dtype)"
-    expect unit B/s "$(record .unit)"
-    bench ceiling/copy device=host ceiling_bytes=1M
-    expect "a copy reads and writes" true "$(record '(.rate * .time_s.p50 / (2 * 1048576) - 1) | fabs < 1e-9')"
-    bench reduce/registers device=host n=4096 ceiling_bytes=1M dtype=f64
-    expect "a sum reads" true "$(record '(.rate * .time_s.p50 / (8 * 4096) - 1) | fabs < 1e-9')"
+    bench transpose/naiveRow ceiling/copy reduce/registers device=host nx=640 ny=480 n=4096 ceiling_bytes=1M dtype=f64
+    expect "bytes: a copy reads and writes, so does a transpose, a sum reads" "copy 2097152 naiveRow 4915200 registers 32768" \
+        "$(jq -rs 'map("\(.rung) \(.rate * .time_s.p50 | round)") | sort | join(" ")' results.jsonl)"
+    expect "what the record says" "640 480 f64 B/s" \
+        "$(jq -r 'select(.rung == "naiveRow") | "\(.parameters.nx) \(.parameters.ny) \(.dtype) \(.unit)"' results.jsonl)"
 }
 
 @test "output=none leaves no file, output=FILE leaves that one" {
@@ -191,8 +151,7 @@ right_on_the_gpu() { # words of weft bench...
     expect files "" "$(find . -type f)"
     bench transpose/copyRow device=host "${small[@]}" output=mine.jsonl
     expect records 1 "$(wc -l <mine.jsonl)"
-    run bench transpose/copyRow device=host "${small[@]}" output=no/such/folder.jsonl
-    refused 3 "no/such/folder.jsonl"
+    refuses 3 bench transpose/copyRow device=host "${small[@]}" output=no/such/folder.jsonl -- "no/such/folder.jsonl"
 }
 
 @test "on several ranks one measures, and says so" {

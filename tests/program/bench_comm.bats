@@ -1,6 +1,7 @@
 # weft bench halo, alltoall, io: all ranks climb together; every rung is right before it is timed, stands beside a ceiling of the
 # same size, and names a rank that is slow.
 load ../support/helper
+load ../support/bench_records
 
 bench() { # ranks arguments...
     local ranks=$1
@@ -8,22 +9,6 @@ bench() { # ranks arguments...
     launch "$ranks" "$weft" bench "$@" device=host samples=3
 }
 
-promised='
-[
-  (. as $o | ["schema", "program", "version", "git", "command", "started", "family", "rung", "device", "ranks", "dtype", "size",
-    "time_s", "rate", "unit", "ceiling", "ceiling_name", "fraction_of_ceiling", "verified", "parameters", "machine", "slowest",
-    "sweep"][]
-    | select(. as $k | $o | has($k) | not)),
-  (select([.time_s | .min, .p50, .p90, .p99, .max, .mean] | all(type == "number" and . > 0) | not) | "time_s"),
-  (select(.verified | not) | "verified"),
-  (select(.unit != "B/s" or .device != "host" or (.rate > 0 | not)) | "unit, device, rate"),
-  (select((.rung | test("^(link|raw)_")) != (.ceiling == null)) | "ceiling"),
-  (select(.ceiling != null and ((.fraction_of_ceiling * .ceiling / .rate - 1) | fabs > 1e-9)) | "fraction"),
-  (select(any(.sweep[]; (.verified | not) or (.rate > 0 | not))) | "sweep"),
-  (select(any(.sweep[].slowest, .slowest;
-      . != null and ((.rank | type == "number") and (.host | type == "string") and .over_median > 0.05 | not))) | "slowest")
-] | join(" ")'
-sound() { expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"; }
 rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 
 @test "halo: every transport of the host device, links, patterns, in f32 and f64" {
@@ -64,9 +49,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     expect "what a rank of the slabs sends" true \
         "$(jq -s '.[0] | (.rate * .time_s.p50 / (4 * 250 * 750) - 1) | fabs < 1e-9' results.jsonl)"
     bench 4 alltoall n=37 dtype=f64 >table
-    bench 2 alltoall >table
     sound
-    expect sizes "64 256 1024 4096 8192" "$(record '[.sweep[].parameters.n] | join(" ")')"
 }
 
 @test "io: shared files and raw ones are right, and nothing is left" {
@@ -77,24 +60,18 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     expect ceilings "raw read raw write" "$(jq -rs 'map(.ceiling_name) | unique | join(" ")' results.jsonl)"
     expect "bytes of all ranks" true "$(record '(.rate * .time_s.p50 / 400000 - 1) | fabs < 0.01')"
     expect "what is left" "" "$(ls -A there)"
-    run bench 2 io/write_slabs bytes=1000 dir=nowhere
-    refused 2 "dir = nowhere: No such file" "allowed"
-}
-
-@test "io: more ranks than rows: skipped, with the reason" {
     run launch 11 "$weft" bench io/write_slabs device=host dtype=f64 bytes=64 samples=none output=none
     expect said 1 "$(grep -c "io/write_slabs skipped: needs at least one row per rank" <<<"$output")"
 }
 
 @test "io: USR1, TERM or INT to a rank ends it with the signal's status, and nothing is left" {
     mkdir there
-    some_file() { compgen -G 'there/weft_bench_io.*' >/dev/null; }
     local signal
     for signal in USR1=138 TERM=143 INT=130; do
         "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" bench io/write_slabs device=host bytes=4M samples=1000 dir=there \
             >out 2>&1 3>&- &
         mpirun=$!
-        wait_for some_file
+        wait_for is_there 'there/weft_bench_io.*'
         kill -${signal%=*} "$(pgrep -P $mpirun -f 'bench io' | tail -n 1)"
         ends
         expect "status after $signal" ${signal#*=} "$status"
@@ -114,12 +91,6 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     expect "what is left" "" "$(ls -A there)"
 }
 
-@test "samples=none verifies and times nothing" {
-    launch 4 "$weft" bench halo alltoall io device=host bytes=4K n=64 samples=none >table
-    expect "lines that say right" 14 "$(grep -c ' right ' table)"
-    expect "rates and ceilings" "null null" "$(jq -rs 'map("\(.rate) \(.ceiling)") | unique | join(";")' results.jsonl)"
-}
-
 @test "a slow rank is named, in the table and the record" {
     WEFT_FAULT=slow_rank:3 launch 4 "$weft_sanitize" bench halo/staged_ring io/read_slabs device=host bytes=512 samples=15 >table
     expect slowest "3 3" "$(jq -rs 'map(.slowest.rank) | join(" ")' results.jsonl)"
@@ -129,23 +100,22 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 
 @test "alone, all means the families of one device; with several ranks, these too" {
     "$weft" bench --list device=host >list
-    local family
-    for family in halo alltoall io; do grep -q "^$family: " list; done
-    timeout -k 5 $hang_s "$weft" bench device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000 >table 3>&-
-    expect "families of one rank" 0 "$(jq -s 'map(select(.family | IN("halo", "alltoall", "io"))) | length' results.jsonl)"
-    rm results.jsonl
-    launch 2 "$weft" bench device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000 bytes=10000 >table 2>said
-    expect "families of two ranks" "alltoall ceiling halo io transpose" \
-        "$(jq -rs 'map(.family | select(IN("halo", "alltoall", "io", "transpose", "ceiling"))) | unique | join(" ")' results.jsonl)"
+    of_all() { jq -rs 'map(.family | select(IN("halo", "alltoall", "io"))) | unique | join(" ")' results.jsonl; }
+    expect "families of the list" 3 "$(grep -cE '^(halo|alltoall|io): ' list)"
+    local small=(device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000 bytes=10000)
+    timeout -k 5 $hang_s "$weft" bench "${small[@]}" >table 3>&-
+    expect "families of one rank" "" "$(of_all)"
+    launch 2 "$weft" bench "${small[@]}" >table 2>said
+    expect "families of two ranks" "alltoall halo io" "$(of_all)"
+    grep -q '"family": "transpose"' results.jsonl
+    expect "rates and ceilings" "null null" "$(jq -rs 'map("\(.rate) \(.ceiling)") | unique | join(";")' results.jsonl)"
     "$weft" bench halo/staged_ring device=host >table 2>said 3>&-
     grep -q '^weft: halo/staged_ring skipped: needs at least 2 ranks' said
 }
 
 @test "a mistake is one sentence from one rank" {
-    run bench 4 halo/staged_rnig
-    refused 2 "no rung halo/staged_rnig"
-    run bench 4 halo bytes=7
-    refused 2 "bytes = 7" "from 8 to"
-    run bench 4 halo output=no/such/folder.jsonl
-    refused 3 "no/such/folder.jsonl"
+    refuses 2 bench 4 halo/staged_rnig -- "no rung halo/staged_rnig"
+    refuses 2 bench 4 halo bytes=7 -- "bytes = 7" "from 8 to"
+    refuses 3 bench 4 halo output=no/such/folder.jsonl -- "no/such/folder.jsonl"
+    refuses 2 bench 2 io/write_slabs bytes=1000 dir=nowhere -- "dir = nowhere: No such file" "allowed"
 }

@@ -32,13 +32,9 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
         "device=gpu|device = gpu; allowed: auto, host, cuda" "budget=0|budget = 0; allowed: 0.01 s" \
         "stall_limit=x|stall_limit = x; allowed" "dir=/nowhere|dir = /nowhere: No such file or directory; allowed: a folder" \
         "lvel=full|unknown key 'lvel', did you mean level" "soak|unknown word 'soak'; allowed: fs, or key=value"; do
-        run "$weft" check "${case%%|*}"
-        expect "status of ${case%%|*}" 2 "$status"
-        [[ "$output" == "weft: ${case#*|}"* && "${#lines[@]}" = 1 ]] || { echo "$output"; return 1; }
+        refuses 2 "$weft" check "${case%%|*}" -- "weft: ${case#*|}"
     done
-    run "$weft" check device=host output=nowhere/check.jsonl
-    expect status 3 "$status"
-    [[ "$output" == *"weft: output = nowhere/check.jsonl: No such file or directory" ]]
+    refuses 3 "$weft" check device=host output=nowhere/check.jsonl -- "output = nowhere/check.jsonl: No such file or directory"
 }
 
 endless() { # ranks key=value...; a soak in the background that has finished a round: mpirun's pid is $mpirun
@@ -73,29 +69,17 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
 
 # A launcher that sends TERM kills a second later: where the trial under way lasts longer than .8 s, the ranks
 # leave with status 3 and without the page; the record of the rounds before is there.
-stopped() { # signal
-    ends
-    [ "$(record_of_check .check.verdict)" != incomplete ] || { cat out err; return 1; }
-    [ -s out ] || { [ "$1" != USR1 ] && [ "$status" != 0 ]; } || { cat out err; return 1; }
-    expect "files that stay after $1" "" "$(ls files)"
-    rm check.jsonl
-}
-
-@test "a soak that is stopped by USR1 or by TERM has its verdict from the rounds before" {
-    local signal
-    for signal in USR1 TERM; do
-        endless 2
-        kill -$signal $mpirun
-        stopped $signal
-    done
-}
-
-@test "a soak of which one rank gets USR1, TERM or INT: the same" {
-    local signal
-    for signal in USR1 TERM INT; do
+@test "a soak that is stopped by USR1 or TERM to mpirun, or to one rank, has its verdict from the rounds before" {
+    local case signal
+    for case in "USR1 mpirun" "TERM mpirun" "USR1 rank" "TERM rank" "INT rank"; do
+        signal=${case% *}
         endless 3
-        kill -$signal "$(a_rank)"
-        stopped $signal
+        [ "${case#* }" = mpirun ] && kill -$signal $mpirun || kill -$signal "$(a_rank)"
+        ends
+        [ "$(record_of_check .check.verdict)" != incomplete ] || { cat out err; return 1; }
+        [ -s out ] || { [ "$signal" != USR1 ] && [ "$status" != 0 ]; } || { cat out err; return 1; }
+        expect "files that stay after $case" "" "$(ls files)"
+        rm check.jsonl
     done
 }
 

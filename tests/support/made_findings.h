@@ -44,45 +44,45 @@ static void made_add(check_findings *f, made_machine *m, check_figure figure, do
 
 static int made_host_of(const made_machine *m, int rank) { return rank / (m->ranks / m->hosts); }
 
-static void made_gpus(check_findings *f, made_machine *m)
-{
-    static const struct {
-        check_like like;
-        double rate;
-    } all[] = { { CHECK_COPY, 4.2e12 },        { CHECK_READ, 4.5e12 },        { CHECK_FMA_F32, 5.1e13 },
-                { CHECK_FMA_F64, 2.6e13 },     { CHECK_TO_HOST, 5.5e10 },     { CHECK_FROM_HOST, 5.6e10 },
-                { CHECK_HEAT_SINGLE, 5.3e11 }, { CHECK_HEAT_BLOCKS, 4.3e12 }, { CHECK_TRANSPOSE, 4.0e11 } };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        for (int r = 0; r < m->ranks; r++)
-            made_add(f, m, (check_figure){ .like = all[i].like, .a = r, .b = -1 }, all[i].rate);
-}
+static const struct {
+    check_like like;
+    double rate;
+} made_rates[] = {
+    { CHECK_COPY, 4.2e12 },
+    { CHECK_READ, 4.5e12 },
+    { CHECK_FMA_F32, 5.1e13 },
+    { CHECK_FMA_F64, 2.6e13 },
+    { CHECK_TO_HOST, 5.5e10 },
+    { CHECK_FROM_HOST, 5.6e10 },
+    { CHECK_HEAT_SINGLE, 5.3e11 },
+    { CHECK_HEAT_BLOCKS, 4.3e12 },
+    { CHECK_TRANSPOSE, 4.0e11 },
+    { CHECK_PAIR_ONEWAY, 4.0e11 },
+    { CHECK_PAIR_BOTH, 3.9e11 },
+    { CHECK_HOST_PAIR, 4.5e10 },
+    { CHECK_RING + TRANSPORT_PEER, 3.5e11 },
+    { CHECK_ALLTOALL + TRANSPORT_STAGED, 2e10 },
+    { CHECK_HEAT_ALL, 5e11 },
+    { CHECK_DISK_WRITE, 2.4e9 },
+    { CHECK_CHECKPOINT, 2.1e9 },
+};
 
-static void made_links(check_findings *f, made_machine *m)
+/* The figures of a like: of each rank, each pair of ranks of a host or of first ranks of hosts, or of all. */
+static void made_like(check_findings *f, made_machine *m, check_like like, double rate)
 {
     const int each = m->ranks / m->hosts;
-    for (int a = 0; a < m->ranks; a++)
-        for (int b = a / each * each; b < (a / each + 1) * each; b++) {
-            if (a == b) continue;
-            made_add(f, m, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = a, .b = b }, 4.0e11);
-            if (a < b) made_add(f, m, (check_figure){ .like = CHECK_PAIR_BOTH, .a = a, .b = b }, 3.9e11);
+    const check_part part = check_likes[like].part;
+    const bool pairs = part == CHECK_LINK || part == CHECK_HOST_LINK, single = part == CHECK_GPU;
+    if (!pairs && !single) made_add(f, m, (check_figure){ .like = like, .a = -1, .b = -1 }, rate);
+    for (int a = 0; a < m->ranks && single; a++)
+        made_add(f, m, (check_figure){ .like = like, .a = a, .b = -1 }, rate);
+    for (int a = 0; a < m->ranks && pairs; a++)
+        for (int b = 0; b < m->ranks; b++) {
+            const bool here = a / each == b / each, firsts = a % each == 0 && b % each == 0;
+            if (a == b || (part == CHECK_LINK ? !here : here || !firsts)) continue;
+            if (a > b && like != CHECK_PAIR_ONEWAY) continue;
+            made_add(f, m, (check_figure){ .like = like, .a = a, .b = b }, rate);
         }
-}
-
-static void made_hosts(check_findings *f, made_machine *m)
-{
-    const int each = m->ranks / m->hosts;
-    for (int a = 0; a < m->hosts; a++)
-        for (int b = a + 1; b < m->hosts; b++)
-            made_add(f, m, (check_figure){ .like = CHECK_HOST_PAIR, .a = a * each, .b = b * each }, 4.5e10);
-}
-
-static void made_job(check_findings *f, made_machine *m)
-{
-    made_add(f, m, (check_figure){ .like = CHECK_RING + TRANSPORT_PEER, .a = -1, .b = -1 }, 3.5e11);
-    made_add(f, m, (check_figure){ .like = CHECK_ALLTOALL + TRANSPORT_STAGED, .a = -1, .b = -1 }, 2e10);
-    made_add(f, m, (check_figure){ .like = CHECK_HEAT_ALL, .a = -1, .b = -1 }, 5e11 * m->ranks);
-    made_add(f, m, (check_figure){ .like = CHECK_DISK_WRITE, .a = -1, .b = -1 }, 2.4e9);
-    made_add(f, m, (check_figure){ .like = CHECK_CHECKPOINT, .a = -1, .b = -1 }, 2.1e9);
 }
 
 static void made_rank(check_rank *rank, const made_machine *m, int r)
@@ -103,10 +103,8 @@ static void made_findings(check_findings *f, made_machine m)
     f->rounds = m.rounds;
     snprintf(f->device_name, sizeof f->device_name, "NVIDIA H200");
     for (int r = 0; r < m.ranks; r++) made_rank(&f->rank[r], &m, r);
-    made_gpus(f, &m);
-    made_links(f, &m);
-    made_hosts(f, &m);
-    made_job(f, &m);
+    for (size_t i = 0; i < sizeof made_rates / sizeof *made_rates; i++)
+        made_like(f, &m, made_rates[i].like, made_rates[i].rate);
 }
 
 /* Their verdict, by no reference. */
@@ -122,7 +120,17 @@ __attribute__((unused)) static check_verdict made_verdict(made_machine m)
 
 /* ---- what is slow, by m->by ---- */
 
+typedef double made_factor(const made_machine *, const check_figure *);
+
 __attribute__((unused)) static double made_slow_gpu(const made_machine *m, const check_figure *g)
 {
     return g->b < 0 && g->a == m->a ? m->by : 1;
+}
+
+/* A quiet machine of three rounds. */
+__attribute__((unused)) static made_machine made(int ranks, int hosts, made_factor *factor, int a, int b,
+                                                 double by)
+{
+    return (made_machine){ ranks, hosts, .rounds = 3, .load = 0.001, .noise = 0.001, .seed = 7, factor,
+                           a,     b,     by };
 }

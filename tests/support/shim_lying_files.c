@@ -1,7 +1,6 @@
 /* Preloaded: in folders of `weft check fs` the file system does not keep what the words of SHIM_LIES name:
  * excl, rename (two steps), flock, fsync (an error). slow: each call takes 30 ms longer, as over a
- * busy network, and a write 10 ms per MiB, of which another rank than 0 writes but one in half a second, as
- * where it waits for pages of others; the seconds that a rank has waited so are in SHIM_WAITED.RANK. */
+ * busy network; the seconds that a rank has waited so are in SHIM_WAITED.RANK. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,13 +24,11 @@ static int is_ours(const char *path) { return strstr(path, "weft_check_fs.tmp.")
 
 static double waited_s;
 
-static void wait_as_if_slow(size_t bytes)
+static void wait_as_if_slow(void)
 {
-    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-    const double s = 0.03 + (double)bytes / (rank && strcmp(rank, "0") ? 2e6 : 1e8);
     if (!lies("slow")) return;
-    usleep((useconds_t)(1e6 * s));
-    waited_s += s;
+    usleep(30000);
+    waited_s += 0.03;
 }
 
 __attribute__((destructor)) static void say_what_was_waited(void)
@@ -58,14 +55,14 @@ int open(const char *path, int flags, ...)
     va_start(args, flags);
     const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
     va_end(args);
-    if (is_ours(path)) wait_as_if_slow(0);
+    if (is_ours(path)) wait_as_if_slow();
     const int makes_twice = lies("excl") && is_ours(path) && strstr(path, "/first_");
     return REAL(open)(path, makes_twice ? flags & ~O_EXCL : flags, mode);
 }
 
 int rename(const char *from, const char *to)
 {
-    if (is_ours(to)) wait_as_if_slow(0);
+    if (is_ours(to)) wait_as_if_slow();
     if (lies("rename") && is_ours(to)) {
         unlink(to);
         usleep(30000); /* a rank that shares its CPU with others looks every few milliseconds */
@@ -80,19 +77,19 @@ int flock(int fd, int operation)
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
-    if (is_trial(fd, "/")) wait_as_if_slow(bytes);
+    if (is_trial(fd, "/")) wait_as_if_slow();
     return REAL(pwrite)(fd, data, bytes, at);
 }
 
 int unlink(const char *path)
 {
-    if (is_ours(path)) wait_as_if_slow(0);
+    if (is_ours(path)) wait_as_if_slow();
     return REAL(unlink)(path);
 }
 
 int fsync(int fd)
 {
-    if (is_trial(fd, "/")) wait_as_if_slow(0);
+    if (is_trial(fd, "/")) wait_as_if_slow();
     if (!lies("fsync") || !is_trial(fd, "/fsync")) return REAL(fsync)(fd);
     errno = EIO;
     return -1;
