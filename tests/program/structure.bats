@@ -48,7 +48,7 @@ test_hidden.c opens a GPU, and its first comment has no line gpus:" "$output"
 @test "a compiler that is told to change the arithmetic is refused" {
     local arithmetic
     for arithmetic in -ffast-math $([ "$(uname -m)" != x86_64 ] || echo -mfpmath=387); do
-        run -1 gcc -fsyntax-only $arithmetic -x c "$top/miniapp/problem/double_double.h"
+        run -1 gcc -fsyntax-only $arithmetic -x c "$top/miniapp/problem/quad.h"
         [[ $output = *"rounded to its type"* ]]
     done
 }
