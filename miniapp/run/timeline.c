@@ -46,6 +46,10 @@ struct timeline {
     trace_span *span; /* [TIMELINE_STEPS * spans_a_step]: times of events on the device's clock, of the
                        * host on its own */
     int spans_a_step, spans, kept; /* kept: steps */
+    step_probe probe;
+    bool waiting;        /* the probe, to be read; */
+    int64_t level, next; /* from which it is; from which the next one is wanted */
+    int steps;           /* that it covers; 0: until timeline_tick */
 };
 
 static double position_s(timeline *t, device_event *e)
@@ -82,6 +86,7 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
     device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
     t->first = drop_anchor(t, &t->first_event);
+    step_probe_create(&t->probe, d, streams);
     return t;
 }
 
@@ -92,18 +97,21 @@ void timeline_destroy(timeline **timeline_)
     device *d = t->d;
     device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_destroy, own[i]);
+    step_probe_destroy(&t->probe, d);
     free(t->span);
     free(t);
     *timeline_ = NULL;
 }
 
-void timeline_keep(timeline *t, const step_probe *p, int64_t level)
+/* The probed step is done: its spans. */
+static void keep(timeline *t)
 {
+    const step_probe *p = &t->probe;
+    const int64_t level = t->level + t->steps;
     const bool launch = p->streams == 0;
     const int first = launch ? OF_LAUNCH : OF_STEP, end = launch         ? OF_STEP
                                                           : p->exchanged ? INTERIOR
                                                                          : OF_EXCHANGE;
-    if (t->kept++ >= TIMELINE_STEPS) return;
     trace_span *s = &t->span[t->spans];
     for (int i = 0; i < p->streams; i++)
         *s++ = (trace_span){ position_s(t, p->stream_begin[i]), position_s(t, p->stream_end[i]), level,
@@ -115,6 +123,27 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
                              host ? p->host_s[to] : position_s(t, p->event[to]), level, spans[i].track, i };
     }
     t->spans = (int)(s - t->span);
+    t->kept++;
+    t->waiting = false;
+}
+
+step_probe *timeline_probe(timeline *t, int64_t level)
+{
+    if (!t || level < t->next || t->waiting || t->kept == TIMELINE_STEPS) return NULL;
+    t->waiting = true;
+    t->level = level;
+    t->steps = 0;
+    return &t->probe;
+}
+
+void timeline_tick(timeline *t, int steps)
+{
+    bool done = false;
+    if (!t || !t->waiting) return;
+    if (t->steps == 0) t->steps = steps;
+    t->next = t->level + (int64_t)TIMELINE_EVERY * t->steps;
+    DEVICE_CALL(t->d, event_done, t->probe.event[STEP_LEAVE], &done);
+    if (done) keep(t);
 }
 
 static void to_host_clock(timeline *t, const anchor *last)
@@ -139,6 +168,8 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
         snprintf(stream_name[i], sizeof stream_name[i], "lane %d", i);
         track[TRACK_STREAM + i] = stream_name[i];
     }
+    if (t->waiting) DEVICE_CALL(t->d, event_sync, t->probe.event[STEP_LEAVE]);
+    if (t->waiting) keep(t);
     anchor last = drop_anchor(t, &t->last_event);
     last.device_s = position_s(t, t->last_event);
     to_host_clock(t, &last);

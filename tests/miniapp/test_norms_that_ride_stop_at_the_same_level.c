@@ -36,8 +36,8 @@ static result run_of(const config *c, bool in_kernel)
     }
     assert_int_equal(sim_norms_ride(&s), in_kernel && !s.prob.op.has_prev);
     assert_int_equal(sim_initialise(&s, &why), 0);
-    clock_create(&ticks, s.dev, s.streams.stream[0], s.plan.streams, NULL, 5);
-    const loop_result l = loop_run(&s, (loop){ &ticks, &checkpoints, NULL, INFINITY, 0 });
+    clock_create(&ticks, s.dev, s.streams.stream[0]);
+    const loop_result l = loop_run(&s, (loop){ &ticks, NULL, &checkpoints, NULL, INFINITY, 0 });
     assert_int_equal(l.end, LOOP_DONE);
     const result r = { s.level, l.last_change, sim_fingerprint(&s) };
     clock_destroy(&ticks);

@@ -200,11 +200,12 @@ static int64_t steps_to(const sim *s, int64_t end)
 static void step_with_probe(sim *s)
 {
     step_probe probe;
-    double seconds[STEP_PHASES];
+    double seconds;
     step_probe_create(&probe, s->dev, s->plan.streams);
     (void)sim_advance(s, (sim_request){ 1, 0, true, &probe });
     DEVICE_CALL(s->dev, event_sync, probe.event[STEP_LEAVE]);
-    step_probe_read(&probe, s->dev, seconds);
+    for (int i = probe.streams > 0 ? STEP_PACK : STEP_LEAVE; i < STEP_POINTS; i++)
+        DEVICE_CALL(s->dev, event_seconds, probe.event[STEP_ENTER], probe.event[i], &seconds);
     step_probe_destroy(&probe, s->dev);
 }
 

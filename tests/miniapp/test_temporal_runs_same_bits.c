@@ -42,8 +42,8 @@ static result run_of(const config *c)
     if (s.plan.block_steps > 1) step_pass_set_form(&s.pass, form);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
-    clock_create(&ticks, s.dev, s.streams.stream[0], s.plan.streams, NULL, 5);
-    const loop_result l = loop_run(&s, (loop){ &ticks, &checkpoints, NULL, INFINITY, 0 });
+    clock_create(&ticks, s.dev, s.streams.stream[0]);
+    const loop_result l = loop_run(&s, (loop){ &ticks, NULL, &checkpoints, NULL, INFINITY, 0 });
     assert_int_equal(l.end, LOOP_DONE);
     result r = { { 0 }, s.level, s.passes, s.plan.block_steps, l.last_change };
     sim_snapshot(&s, "", &level);
