@@ -52,8 +52,8 @@ typedef struct timeline timeline;
 /* s: any stream of the device, idle. Collective (clocks are compared), as is timeline_write. */
 timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams);
 void timeline_destroy(timeline **t);
-/* For what is enqueued next, from this level to timeline_tick: one step, or those of a pass; NULL: it needs no
- * probe. t: NULL where there is no timeline. */
+/* For what is enqueued next, from this level to timeline_tick: one step, or those of a pass; NULL: it needs
+ * no probe. t: NULL where there is no timeline. */
 step_probe *timeline_probe(timeline *t, int64_t level);
 /* After `steps` steps were enqueued. Never waits. */
 void timeline_tick(timeline *t, int steps);

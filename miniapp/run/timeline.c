@@ -31,6 +31,7 @@ static const struct {
     [INTERIOR] = { "interior" },
 };
 enum { ANCHOR_TRIES = 20 };
+enum { FIRST, LAST, SPARE, EVENTS }; /* of the two anchors, and one more to try with */
 
 typedef struct anchor { /* one instant on both clocks; device_s: since the first anchor */
     double device_s, host_s, error_s;
@@ -41,7 +42,7 @@ struct timeline {
     device *d;
     device_stream *stream;
     int streams;
-    device_event *first_event, *last_event, *spare;
+    device_event *event[EVENTS];
     anchor first;     /* the device's clock starts there */
     trace_span *span; /* [TIMELINE_STEPS * spans_a_step]: times of events on the device's clock, of the
                        * host on its own */
@@ -55,25 +56,26 @@ struct timeline {
 static double position_s(timeline *t, device_event *e)
 {
     double seconds = 0;
-    DEVICE_CALL(t->d, event_seconds, t->first_event, e, &seconds);
+    DEVICE_CALL(t->d, event_seconds, t->event[FIRST], e, &seconds);
     return seconds;
 }
 
-/* The event passed between two looks at the clock; of some tries the narrowest counts, and is left in *e. */
-static anchor drop_anchor(timeline *t, device_event **e)
+/* The event passed between two looks at the clock; of some tries the narrowest counts, and is left in its
+ * place. */
+static anchor drop_anchor(timeline *t, int place)
 {
     device *d = t->d;
     anchor best = { 0, 0, INFINITY };
     for (int i = 0; i < ANCHOR_TRIES; i++) {
         const double begin_s = timer_now_s();
-        DEVICE_CALL(d, event_record, t->spare, t->stream);
-        DEVICE_CALL(d, event_sync, t->spare);
+        DEVICE_CALL(d, event_record, t->event[SPARE], t->stream);
+        DEVICE_CALL(d, event_sync, t->event[SPARE]);
         const double error_s = 0.5 * (timer_now_s() - begin_s);
         if (error_s >= best.error_s) continue;
         best = (anchor){ 0, begin_s + error_s, error_s };
-        device_event *narrowest = t->spare;
-        t->spare = *e;
-        *e = narrowest;
+        device_event *const narrowest = t->event[SPARE];
+        t->event[SPARE] = t->event[place];
+        t->event[place] = narrowest;
     }
     return best;
 }
@@ -83,9 +85,8 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
     timeline *t = CHECK_ALLOC(calloc(1, sizeof *t));
     *t = (timeline){ .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS };
     t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
-    device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
-    t->first = drop_anchor(t, &t->first_event);
+    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_create, true, &t->event[i]);
+    t->first = drop_anchor(t, FIRST);
     step_probe_create(&t->probe, d, streams);
     return t;
 }
@@ -95,8 +96,7 @@ void timeline_destroy(timeline **timeline_)
     timeline *t = *timeline_;
     if (!t) return;
     device *d = t->d;
-    device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_destroy, own[i]);
+    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_destroy, &t->event[i]);
     step_probe_destroy(&t->probe, d);
     free(t->span);
     free(t);
@@ -108,10 +108,8 @@ static void keep(timeline *t)
 {
     const step_probe *p = &t->probe;
     const int64_t level = t->level + t->steps;
-    const bool launch = p->streams == 0;
-    const int first = launch ? OF_LAUNCH : OF_STEP, end = launch         ? OF_STEP
-                                                          : p->exchanged ? INTERIOR
-                                                                         : OF_EXCHANGE;
+    const int first = p->streams == 0 ? OF_LAUNCH : OF_STEP;
+    const int end = p->streams == 0 ? OF_STEP : p->exchanged ? INTERIOR : OF_EXCHANGE;
     trace_span *s = &t->span[t->spans];
     for (int i = 0; i < p->streams; i++)
         *s++ = (trace_span){ position_s(t, p->stream_begin[i]), position_s(t, p->stream_end[i]), level,
@@ -170,8 +168,8 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
     }
     if (t->waiting) DEVICE_CALL(t->d, event_sync, t->probe.event[STEP_LEAVE]);
     if (t->waiting) keep(t);
-    anchor last = drop_anchor(t, &t->last_event);
-    last.device_s = position_s(t, t->last_event);
+    anchor last = drop_anchor(t, LAST);
+    last.device_s = position_s(t, t->event[LAST]);
     to_host_clock(t, &last);
     const bool cuda = device_computing(t->d)->kind == DEVICE_CUDA;
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,

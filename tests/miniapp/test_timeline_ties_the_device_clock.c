@@ -11,13 +11,8 @@
 #include "support/comm_harness.h"
 #include "support/fake_event.h"
 
-static double device_clock_s(void) { return 1.001 * timer_now_s() - 12345; }
+static double fake_event_clock_s(void) { return 1.001 * timer_now_s() - 12345; }
 
-static int record_event(device *d, device_event *e, device_stream *s)
-{
-    e->at_s = device_clock_s();
-    return 0;
-}
 static int wait_for(device *d, device_event *e)
 {
     return 0;
@@ -27,10 +22,11 @@ static int is_done(device *d, device_event *e, bool *done)
     *done = true;
     return 0;
 }
+
+/* As coarsely as cudaEventElapsedTime tells milliseconds. */
 static int tell_apart(device *d, device_event *from, device_event *to, double *seconds)
 {
-    *seconds = (double)(float)(1e3 * (to->at_s - from->at_s)) *
-               1e-3; /* as cudaEventElapsedTime tells milliseconds */
+    *seconds = (double)(float)(1e3 * (to->at_s - from->at_s)) * 1e-3;
     return 0;
 }
 
@@ -39,7 +35,7 @@ static device make_fake(const device *host)
     device fake = *host;
     fake.event_create = fake_event_make;
     fake.event_destroy = fake_event_drop;
-    fake.event_record = record_event;
+    fake.event_record = fake_event_record;
     fake.event_sync = wait_for;
     fake.event_done = is_done;
     fake.event_seconds = tell_apart;
