@@ -117,7 +117,7 @@ static void choose(way *w, int run, int ranks)
 {
     static const int fuse[] = { 3, 1, 1, 8, 2, 1, 5 };
     static const config_feed feeds[] = { CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH };
-    static const step_form of_steps[] = { STEP_IN_KERNEL, STEP_FORMS, STEP_OVERLAPPED };
+    static const step_form of_steps[] = { STEP_IN_KERNEL, STEP_OVERLAPPED, STEP_IN_KERNEL };
     static const step_form of_blocks[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_FORMS };
     const bool host = tested == CONFIG_DEVICE_HOST, line = run % PROBLEMS == PROBLEMS - 1;
     config *c = &w->c;
@@ -138,7 +138,7 @@ static void choose(way *w, int run, int ranks)
     c->run.feed = feeds[run / 3 % (host ? 2 : 3)];
     /* more threads than cores do not spin */
     c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + run % 3;
-    w->form = (c->run.fuse > 1 ? of_blocks : of_steps)[run % 3];
+    w->form = c->run.fuse > 1 ? of_blocks[run % 3] : of_steps[run / 3 % 3];
     w->seed = (unsigned)cell_fmix64((uint64_t)run + 1);
 }
 
