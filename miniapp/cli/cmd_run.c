@@ -137,11 +137,10 @@ static void own_steps(run *r)
     if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
 }
 
-/* Time that no norm, checkpoint or series took is the steps'. Probed steps stand for all of them. */
+/* Time that no norm, checkpoint or series took is the steps'. */
 static void add_phases(run *r, timer_gather *g, const loop_result *l)
 {
     const sim_create_seconds *c = &r->sim.created;
-    const double scale = r->ticks.probes > 0 ? (double)l->steps_run / (double)r->ticks.steps_probed : 0;
     add_phase(r, g, 0, "run", r->run_s);
     add_phase(r, g, 1, "start_up", r->start_up_s);
     add_phase(r, g, 2, "mpi", r->mpi_s);
@@ -155,8 +154,6 @@ static void add_phases(run *r, timer_gather *g, const loop_result *l)
     add_phase(r, g, 2, "writer", r->writer_s);
     add_phase(r, g, 1, "loop", l->loop_s);
     add_phase(r, g, 2, "steps", l->loop_s - l->norm_s - l->checkpoint_s - l->series_s);
-    for (int i = 0; i < STEP_PHASES; i++)
-        add_phase(r, g, REPORT_DEPTH_OF_STEP, step_phase_name[i], r->ticks.phase_s[i] * scale);
     add_phase(r, g, 2, "norm", l->norm_s);
     add_phase(r, g, 2, "checkpoint", l->checkpoint_s);
     add_phase(r, g, 2, "series", l->series_s);
@@ -303,14 +300,13 @@ static int run_it(run *r)
 
     if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes == 0)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->plan.streams);
-    clock_create(&r->ticks, s->dev, s->streams.stream[0], s->plan.streams, r->timeline,
-                 s->plan.block_steps * (s->batch ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
+    clock_create(&r->ticks, s->dev, s->streams.stream[0]);
     if (!r->ask.quiet) report_print_start(s, &r->report);
     if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
     r->start_up_s = timer_now_s() - r->start_s;
     enter(r, "steps");
     const nvml_reading before = nvml_read(s->dev->uuid);
-    const loop_result l = loop_run(s, (loop){ &r->ticks, &r->checkpoints, &r->frames, r->start_s,
+    const loop_result l = loop_run(s, (loop){ &r->ticks, r->timeline, &r->checkpoints, &r->frames, r->start_s,
                                               r->report.calibration.ceiling_bytes_per_s });
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
     power_read(r->power, s->top.speaks_for_device, before, nvml_read(s->dev->uuid));

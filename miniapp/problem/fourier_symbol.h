@@ -3,21 +3,19 @@
  * cell's type; on an axis whose sides are not periodic cos in place of e. */
 #pragma once
 
-#include "config/config.h"
 #include "core/stencil.h"
 #include "problem/mode_axis.h"
 
 /* For a LINE pass mode_axis_absent() as y, and the axis along which it is applied as x. */
-double_double_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y);
+quad_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y);
 
 /* The sum of the weights by which cells are multiplied, and the sum of their sizes. */
 typedef struct weight_sums {
-    double_double sum, size;
+    quad sum, size;
 } weight_sums;
 weight_sums weight_sums_of(const stencil *op);
 
-/* The largest |g| over the modes of the grid, as an upper bound that is at most round-off above the maximum
- * over all real theta: exact enumeration on a small grid, 1 where the sum of |weights| does not exceed 1,
+/* The largest |g| over all real theta, but for round-off: 1 where the sum of |weights| does not exceed 1,
  * else a scan of FOURIER_SYMBOL_SCAN angles per axis with every local maximum refined. */
 enum { FOURIER_SYMBOL_SCAN = 256 };
-double fourier_symbol_largest(const stencil *op, const config *c);
+double fourier_symbol_largest(const stencil *op);

@@ -37,14 +37,13 @@ mode_axis mode_axis_make(int64_t n, boundary_kind low, boundary_kind high, int64
 
 mode_axis mode_axis_absent(void) { return (mode_axis){ 1, 0, 1, 0, VALUE_REAL_PART }; }
 
-double_double_complex mode_axis_shift_factor(const mode_axis *a, int k)
+quad_complex mode_axis_shift_factor(const mode_axis *a, int k)
 {
     const uint64_t steps = (uint64_t)(k < 0 ? -k : k);
     const unsigned __int128 p = (unsigned __int128)a->turn_p * steps;
-    double_double s, c;
-    portable_math_sincos_double_double((uint64_t)(p % a->turn_q), a->turn_q, &s, &c);
-    if (a->part != VALUE_COMPLEX) return double_double_complex_of(c);
-    return (double_double_complex){ c, k < 0 ? double_double_negate(s) : s };
+    quad s, c;
+    portable_math_sincos_quad((uint64_t)(p % a->turn_q), a->turn_q, &s, &c);
+    return (quad_complex){ c, a->part != VALUE_COMPLEX ? 0 : k < 0 ? -s : s };
 }
 
 /* exp(i theta (cells + half_offset / 2)) */

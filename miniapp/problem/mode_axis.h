@@ -13,7 +13,7 @@
 
 #include "core/boundary.h"
 #include "core/value.h"
-#include "problem/double_double.h"
+#include "problem/quad.h"
 
 typedef struct mode_axis {
     int64_t n;                  /* cells of the whole axis */
@@ -32,7 +32,7 @@ mode_axis mode_axis_absent(void);
 /* e^(i k theta) for a periodic axis, cos k theta with imaginary part 0 for the others: the factor by which an
  * offset of k cells multiplies the mode (where the sides are not periodic: the sum of both directions,
  * halved). */
-double_double_complex mode_axis_shift_factor(const mode_axis *a, int k);
+quad_complex mode_axis_shift_factor(const mode_axis *a, int k);
 
 /* Tables of E for own cells [first, end) of an axis of n cells. The number of levels follows from n alone, so
  * that a cell gets the same bits whatever the decomposition: to MODE_AXIS_ONE_LEVEL_CELLS one entry per own

@@ -12,7 +12,10 @@
 
 #include "core/fp.h"
 #include "problem/fourier_symbol.h"
-#include "problem/fraction.h"
+
+typedef struct fraction {
+    int64_t over, under;
+} fraction;
 
 static int64_t factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
 
@@ -25,16 +28,25 @@ static fraction second_difference(int r, int k)
     return sum;
 }
 
-static double rounded(dtype t, double v)
+/* base + alpha f. |over| < 2^34 and under < 2^32 where there is a base: the sum is then exact for alpha from
+ * 2^-26 on. A quotient that is not the middle of two numbers of the type is further from it than 113 bits
+ * err. Without a base 0 keeps the sign of alpha f. */
+static quad coefficient(int base, double alpha, fraction f)
+{
+    const quad change = (quad)alpha * f.over;
+    return (base == 0 ? change : (quad)base * f.under + change) / f.under;
+}
+
+static double rounded(dtype t, quad v)
 {
     switch (t) {
     case DTYPE_F32: return (double)(float)v;
-    case DTYPE_F64: return v;
+    case DTYPE_F64: return (double)v;
     }
     return 0.0;
 }
 
-static void set_weight(stencil *op, int dx, int dy, double w)
+static void set_weight(stencil *op, int dx, int dy, quad w)
 {
     const int at = stencil_weight_index(op->form, op->radius, dx, dy);
     assert(at >= 0);
@@ -42,7 +54,7 @@ static void set_weight(stencil *op, int dx, int dy, double w)
 }
 
 /* The same weight on both axes (one for a LINE): `minus` at x-k and y-k, `plus` at x+k and y+k. */
-static void set_ring(stencil *op, int k, double minus, double plus)
+static void set_ring(stencil *op, int k, quad minus, quad plus)
 {
     set_weight(op, -k, 0, minus);
     set_weight(op, k, 0, plus);
@@ -56,11 +68,11 @@ static void set_second_differences(stencil *op, int base, double alpha)
 {
     fraction centre = second_difference(op->radius, 0);
     for (int k = 1; k <= op->radius; k++) {
-        const double w = fraction_rounded(op->type, 0, alpha, second_difference(op->radius, k));
+        const quad w = coefficient(0, alpha, second_difference(op->radius, k));
         set_ring(op, k, w, w);
     }
     if (op->form == STENCIL_STAR) centre.over *= 2;
-    set_weight(op, 0, 0, fraction_rounded(op->type, base, alpha, centre));
+    set_weight(op, 0, 0, coefficient(base, alpha, centre));
 }
 
 /* -2 alpha D1 u along each axis, D1 u = sum of c_k (u(+k) - u(-k)). */
@@ -68,7 +80,7 @@ static void set_first_differences(stencil *op, double alpha)
 {
     for (int k = 1; k <= op->radius; k++) {
         const fraction w = second_difference(op->radius, k), twice_c = { w.over, w.under / k };
-        const double c = fraction_rounded(op->type, 0, alpha, twice_c);
+        const quad c = coefficient(0, alpha, twice_c);
         set_ring(op, k, c, -c);
     }
     set_weight(op, 0, 0, 0.0);
@@ -152,9 +164,7 @@ static bool sums_to_one(const stencil *op, const config *c)
     if (config_kind_of(c)->stencil != KIND_STENCIL_WEIGHTS) return true;
     const double half_eps = op->type == DTYPE_F32 ? 0x1p-24 : 0x1p-53;
     const weight_sums s = weight_sums_of(op);
-    const double_double missed = double_double_sub(s.sum, double_double_of(1.0)),
-                        most = { half_eps * s.size.hi, half_eps * s.size.lo };
-    return double_double_sub(missed, most).hi <= 0.0 && double_double_add(missed, most).hi >= 0.0;
+    return s.sum - 1 <= half_eps * s.size && 1 - s.sum <= half_eps * s.size;
 }
 
 static bool mirror_symmetric(const stencil *op, bool in_x)
@@ -210,34 +220,28 @@ void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x,
 }
 
 /* The symbol of a mode; where one axis follows the other the product of theirs. */
-static double_double_complex symbol_of(const stencil *op, const config *c, const mode_axis *x,
-                                       const mode_axis *y)
+static quad_complex symbol_of(const stencil *op, const config *c, const mode_axis *x, const mode_axis *y)
 {
     const mode_axis none = mode_axis_absent();
     if (!config_kind_of(c)->by_lines) return fourier_symbol_of(op, x, y);
-    return double_double_complex_of(
-        double_double_mul(fourier_symbol_of(op, x, &none).re, fourier_symbol_of(op, y, &none).re));
+    return (quad_complex){ fourier_symbol_of(op, x, &none).re * fourier_symbol_of(op, y, &none).re, 0 };
 }
 
 static void set_growth(problem *p, const config *c)
 {
     mode_axis x, y;
     problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
-    const double_double_complex symbol = symbol_of(&p->op, c, &x, &y);
+    const quad_complex symbol = symbol_of(&p->op, c, &x, &y);
     switch (config_kind_of(c)->modes) {
     case KIND_MODES_POWER: p->growth = symbol; break;
     case KIND_MODES_COSINE: { /* next = 2 cos w cur - prev */
-        const double_double cosine = double_double_half(symbol.re),
-                            square = double_double_one_minus_square(cosine);
-        p->growth = (double_double_complex){
-            cosine, double_double_sqrt(square.hi < 0.0 ? double_double_negate(square) : square)
-        };
+        const quad cosine = symbol.re / 2, square = (1 - cosine) * (1 + cosine);
+        p->growth = (quad_complex){ cosine, quad_sqrt(square < 0 ? -square : square) };
         break;
     }
     case KIND_MODES_ROTATION: { /* the symbol is -2 i sin p, and g - 1/g = -2 i sin p has the root e^(-i p) */
-        const double_double sine = double_double_negate(double_double_half(symbol.im));
-        p->growth.re = double_double_sqrt(double_double_one_minus_square(sine));
-        p->growth.im = double_double_negate(sine);
+        const quad sine = -symbol.im / 2;
+        p->growth = (quad_complex){ quad_sqrt((1 - sine) * (1 + sine)), -sine };
         break;
     }
     case KIND_MODES_NONE: break;
@@ -262,10 +266,9 @@ static double slowest_of(const stencil *op, const config *c)
         const mode_axis x = end_of(c->grid.nx, b->x_low.kind, b->x_high.kind, corner & 1),
                         y = config_two_d(c) ? end_of(c->grid.ny, b->y_low.kind, b->y_high.kind, corner & 2)
                                             : mode_axis_absent();
-        const double_double g = symbol_of(op, c, &x, &y).re;
-        found =
-            wave ? fmin(found, double_double_sqrt(double_double_one_minus_square(double_double_half(g))).hi)
-                 : fmax(found, fabs(g.hi));
+        const quad g = symbol_of(op, c, &x, &y).re;
+        found = wave ? fmin(found, (double)quad_sqrt((1 - g / 2) * (1 + g / 2)))
+                     : fmax(found, fabs((double)g));
     }
     return found;
 }
@@ -299,7 +302,7 @@ void problem_make(problem *p, const config *c)
     p->prefix_sum = prefix_sum(&p->op) * (kind->by_lines ? 2.0 : 1.0);
     if (p->exact) set_growth(p, c);
     p->slow = 1.0;
-    if (kind->stencil == KIND_STENCIL_WEIGHTS && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
+    if (kind->stencil == KIND_STENCIL_WEIGHTS && p->exact) p->slow = fourier_symbol_largest(&p->op);
     else if (kind->modes == KIND_MODES_COSINE)
         p->slow = dirichlet_sides(c, &v) > 0 ? slowest_of(&p->op, c) : 0.0;
     else if (kind->modes == KIND_MODES_POWER && p->shift != 0.0) p->slow = slowest_of(&p->op, c);

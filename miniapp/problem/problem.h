@@ -21,7 +21,7 @@ typedef struct problem {
     sentence why_unchecked;     /* where not */
     /* From the coefficients as rounded to the type: g; advect: e^(-i p); wave: e^(i w), or C + i S where
      * rounding put C = cos w beyond +-1, with C^2 - S^2 = 1. */
-    double_double_complex growth;
+    quad_complex growth;
     double prefix_sum;          /* P */
     double shift;               /* V where all dirichlet sides agree on it, else 0 */
     double limit;               /* stability limit on alpha, 0 where there is none */
@@ -49,7 +49,7 @@ void problem_tables_free(problem_tables *t);
 /* A copy of base with the factor and shift of level `level` (-1, 0, n): the values of u there. Modes only. */
 value problem_value_at(const problem *p, const config *c, const value *base, int64_t level);
 /* The factor of the mode at level n >= 0: g^n; wave cos(n w); advect e^(-i n p). */
-double_double_complex problem_factor(const problem *p, const config *c, int64_t level);
+quad_complex problem_factor(const problem *p, const config *c, int64_t level);
 /* The value of the level before the first, for wave and advect: exact for a mode with a closed form, else the
  * same as the initial value. */
 value problem_value_before(const problem *p, const config *c, const value *base);

@@ -57,7 +57,7 @@ static double accumulation(const problem *p, const config *c, double a, int64_t 
     return 0.0;
 }
 
-static double size_of(double_double_complex z) { return portable_math_hypot(z.re.hi, z.im.hi); }
+static double size_of(quad_complex z) { return portable_math_hypot((double)z.re, (double)z.im); }
 
 static bool in_range(const problem *p, const config *c, int64_t level)
 {

@@ -1,5 +1,5 @@
 /* Initial values and exact answers as formulas of the global index.
- * All arithmetic is that of mode_axis.c, portable_math.c and double_double.h, the same on every machine. */
+ * All arithmetic is that of mode_axis.c, portable_math.c and quad.h, the same on every machine. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,39 +60,37 @@ void problem_tables_free(problem_tables *t)
     memset(t, 0, sizeof *t);
 }
 
-/* g^n by squaring: its relative error grows as n 2^-104. */
-static double_double_complex power(double_double_complex g, int64_t n)
+/* g^n by squaring: its relative error grows as n 2^-112. */
+static quad_complex power(quad_complex g, int64_t n)
 {
-    double_double_complex p = double_double_complex_of(double_double_of(1.0));
+    quad_complex p = { 1, 0 };
     for (; n > 0; n /= 2) {
-        if (n % 2) p = double_double_complex_mul(p, g);
-        g = double_double_complex_mul(g, g);
+        if (n % 2) p = quad_complex_mul(p, g);
+        g = quad_complex_mul(g, g);
     }
     return p;
 }
 
 /* cos(n w) = Re e^(i n w). Rounded weights may let a mode grow: ((C + S)^n + (C - S)^n) / 2 with C = cosh w
  * and S = sinh w. */
-static double_double wave_factor(double_double_complex g, int64_t n)
+static quad wave_factor(quad_complex g, int64_t n)
 {
-    if (double_double_one_minus_square(g.re).hi >= 0.0) return power(g, n).re;
-    const double_double rising = power(double_double_complex_of(double_double_add(g.re, g.im)), n).re;
-    return double_double_half(
-        double_double_add(rising, power(double_double_complex_of(double_double_sub(g.re, g.im)), n).re));
+    if ((1 - g.re) * (1 + g.re) >= 0) return power(g, n).re;
+    const quad_complex rising = { g.re + g.im, 0 }, falling = { g.re - g.im, 0 };
+    return (power(rising, n).re + power(falling, n).re) / 2;
 }
 
-double_double_complex problem_factor(const problem *p, const config *c, int64_t level)
+quad_complex problem_factor(const problem *p, const config *c, int64_t level)
 {
-    double_double_complex f = double_double_complex_of(double_double_of(1.0));
+    quad_complex f = { 1, 0 };
     switch (config_kind_of(c)->modes) {
     case KIND_MODES_POWER:
     case KIND_MODES_ROTATION: f = power(p->growth, level); break;
     case KIND_MODES_COSINE: f.re = wave_factor(p->growth, level); break;
     case KIND_MODES_NONE: break;
     }
-    return isfinite(f.re.hi) && isfinite(f.im.hi)
-               ? f
-               : double_double_complex_of(double_double_of(INFINITY)); /* beyond a double */
+    const bool fits = isfinite((double)f.re) && isfinite((double)f.im);
+    return fits ? f : (quad_complex){ INFINITY, 0 }; /* beyond a double */
 }
 
 value problem_value_at(const problem *p, const config *c, const value *base, int64_t level)
@@ -100,9 +98,9 @@ value problem_value_at(const problem *p, const config *c, const value *base, int
     assert(p->exact && base->kind == VALUE_MODE && level >= -1);
     if (level < 0) return problem_value_before(p, c, base);
     value v = *base;
-    const double_double_complex f = problem_factor(p, c, level);
-    v.factor_re = f.re.hi;
-    v.factor_im = f.im.hi;
+    const quad_complex f = problem_factor(p, c, level);
+    v.factor_re = (double)f.re;
+    v.factor_im = (double)f.im;
     return v;
 }
 
@@ -110,8 +108,8 @@ value problem_value_before(const problem *p, const config *c, const value *base)
 {
     value v = *base;
     if (p->exact && c->problem.initial == CONFIG_INITIAL_MODE && p->two_levels) {
-        v.factor_re = p->growth.re.hi;
-        v.factor_im = config_kind_of(c)->modes == KIND_MODES_ROTATION ? -p->growth.im.hi : 0.0;
+        v.factor_re = (double)p->growth.re;
+        v.factor_im = config_kind_of(c)->modes == KIND_MODES_ROTATION ? -(double)p->growth.im : 0.0;
     }
     return v;
 }

@@ -101,9 +101,7 @@ void report_print_start(const sim *s, report *r)
 
 static void print_row(FILE *to, int depth, const char *name, double part, const timer_spread *t)
 {
-    char percent[16] = "";
-    if (depth < REPORT_DEPTH_OF_STEP) snprintf(percent, sizeof percent, "%.1f", 100 * part);
-    fprintf(to, "%*s%-*s %6s %12s", 2 * depth, "", 17 - 2 * depth, name, percent,
+    fprintf(to, "%*s%-*s %6.1f %12s", 2 * depth, "", 17 - 2 * depth, name, 100 * part,
             figure_seconds(t->mean).text);
     if (!isnan(t->max)) fprintf(to, " %12s %12s", figure_seconds(t->min).text, figure_seconds(t->max).text);
     fputc('\n', to);
@@ -123,7 +121,7 @@ static int print_phase(FILE *to, const report *r, int i)
         rest_s -= r->phase[next].seconds.mean;
         next = print_phase(to, r, next);
     }
-    if (next > i + 1 && p->depth + 1 < REPORT_DEPTH_OF_STEP && rest_s >= shown_from_s)
+    if (next > i + 1 && rest_s >= shown_from_s)
         print_row(to, p->depth + 1, "other", rest_s / run_s,
                   &(timer_spread){ .min = NAN, .mean = rest_s, .max = NAN });
     return next;

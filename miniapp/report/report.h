@@ -20,10 +20,6 @@ typedef struct report_phase {
     timer_spread seconds; /* of the whole run, over ranks */
 } report_phase;
 
-/* Parts of a step, which run at the same time and need not add up, are this deep; all others are parts of the
- * one above. */
-enum { REPORT_DEPTH_OF_STEP = 3 };
-
 /* ---- the energy that a run's GPUs took while it stepped, and how long their clocks were held down, by their
  * own counters (power.c) ---- */
 

@@ -13,27 +13,23 @@
 
 /* ---- what pairs show ---- */
 
-typedef struct median { /* with its 95 % confidence interval */
-    double middle, low, high;
-} median;
-
 static int ascending(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* By the binomial distribution the second smallest and the second largest of 9 samples enclose the median
- * with 96 %, whatever the distribution. */
-static median median_of(const double samples[OVERLAP_PAIRS])
+/* The median and the longer half of its confidence interval: by the binomial distribution the second smallest
+ * and the second largest of 9 samples enclose the median with 96 %, whatever the distribution. */
+static double median_of(const double samples[OVERLAP_PAIRS], double *uncertainty)
 {
     double sorted[OVERLAP_PAIRS];
     memcpy(sorted, samples, sizeof sorted);
     qsort(sorted, OVERLAP_PAIRS, sizeof *sorted, ascending);
-    return (median){ sorted[OVERLAP_PAIRS / 2], sorted[1], sorted[OVERLAP_PAIRS - 2] };
+    const double middle = sorted[OVERLAP_PAIRS / 2];
+    *uncertainty = fmax(sorted[OVERLAP_PAIRS - 2] - middle, middle - sorted[1]);
+    return middle;
 }
-
-static double uncertainty_of(median m) { return fmax(m.high - m.middle, m.middle - m.low); }
 
 /* Nothing was measured. */
 static overlap overlap_none(const char *why)
@@ -46,18 +42,16 @@ static overlap overlap_none(const char *why)
 overlap overlap_of(const double with_s[OVERLAP_PAIRS], const double without_s[OVERLAP_PAIRS],
                    const double comm_s[OVERLAP_PAIRS])
 {
-    double visible_s[OVERLAP_PAIRS];
+    double visible_s[OVERLAP_PAIRS], of_comm_s, of_step_s;
     for (int i = 0; i < OVERLAP_PAIRS; i++) visible_s[i] = with_s[i] - without_s[i];
-    const median visible = median_of(visible_s), comm = median_of(comm_s);
     overlap o = overlap_none("");
-    o.step_s = median_of(with_s).middle;
-    o.step_without_comm_s = median_of(without_s).middle;
-    o.comm_s = comm.middle;
-    o.visible_s = visible.middle;
-    o.uncertainty_s = uncertainty_of(visible);
+    o.step_s = median_of(with_s, &of_step_s);
+    o.step_without_comm_s = median_of(without_s, &of_step_s);
+    o.comm_s = median_of(comm_s, &of_comm_s);
+    o.visible_s = median_of(visible_s, &o.uncertainty_s);
     const double ratio = o.visible_s / o.comm_s;
     /* to first order, both at their worst */
-    const double uncertainty = (o.uncertainty_s + fabs(ratio) * uncertainty_of(comm)) / o.comm_s;
+    const double uncertainty = (o.uncertainty_s + fabs(ratio) * of_comm_s) / o.comm_s;
     if (uncertainty < 1) {
         o.hidden_fraction = fmin(fmax(1 - ratio, 0), 1);
         o.hidden_uncertainty = uncertainty;

@@ -7,19 +7,17 @@
 
 enum { SAMPLES_MAX = 1 << 20 };
 
-void clock_create(clock_steps *c, device *d, device_stream *s, int streams, timeline *t, int64_t probe_every)
+void clock_create(clock_steps *c, device *d, device_stream *s)
 {
-    *c = (clock_steps){ .dev = d, .stream = s, .timeline = t, .probing.every = probe_every };
+    *c = (clock_steps){ .dev = d, .stream = s };
     c->sample_s = CHECK_ALLOC(malloc(SAMPLES_MAX * sizeof *c->sample_s));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
-    step_probe_create(&c->probing.probe, d, streams);
 }
 
 void clock_destroy(clock_steps *c)
 {
     if (!c->dev) return;
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(c->dev, event_destroy, &c->tick[i]);
-    step_probe_destroy(&c->probing.probe, c->dev);
     free(c->sample_s);
     memset(c, 0, sizeof *c);
 }
@@ -49,30 +47,6 @@ void clock_restart(clock_steps *c)
     DEVICE_CALL(c->dev, event_record, c->tick[0], c->stream);
 }
 
-step_probe *clock_probe(clock_steps *c, int64_t level)
-{
-    clock_probing *p = &c->probing;
-    if (level < p->next || p->waiting) return NULL;
-    p->next = level + p->every;
-    p->waiting = true;
-    p->steps = 0;
-    p->level = level;
-    return &p->probe;
-}
-
-static void read_probe(clock_steps *c)
-{
-    clock_probing *p = &c->probing;
-    double seconds[STEP_PHASES];
-    DEVICE_CALL(c->dev, event_sync, p->probe.event[STEP_LEAVE]);
-    step_probe_read(&p->probe, c->dev, seconds);
-    if (c->timeline) timeline_keep(c->timeline, &p->probe, p->level + p->steps);
-    for (int i = 0; i < STEP_PHASES; i++) c->phase_s[i] += seconds[i];
-    c->probes++;
-    c->steps_probed += p->steps;
-    p->waiting = false;
-}
-
 /* Before anything is known of how long a step takes, every tick may be long. */
 static bool too_far_ahead(const clock_steps *c)
 {
@@ -80,7 +54,7 @@ static bool too_far_ahead(const clock_steps *c)
            (c->step_s == 0 || (double)c->steps_ahead * c->step_s > CLOCK_LEAD_S);
 }
 
-static void tick(clock_steps *c, int steps)
+void clock_tick(clock_steps *c, int steps)
 {
     c->ticks++;
     c->steps[c->ticks % CLOCK_RING] = steps;
@@ -89,21 +63,6 @@ static void tick(clock_steps *c, int steps)
     /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
     if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
     while (too_far_ahead(c)) read_until(c, c->read + 1);
-    bool done = false;
-    if (c->probing.waiting) DEVICE_CALL(c->dev, event_done, c->probing.probe.event[STEP_LEAVE], &done);
-    if (done) read_probe(c);
 }
 
-void clock_tick(clock_steps *c, int steps)
-{
-    if (c->probing.steps == 0) c->probing.steps = steps;
-    tick(c, steps);
-}
-
-void clock_leave_out(clock_steps *c) { tick(c, 0); }
-
-void clock_flush(clock_steps *c)
-{
-    read_until(c, c->ticks);
-    if (c->probing.waiting) read_probe(c);
-}
+void clock_flush(clock_steps *c) { read_until(c, c->ticks); }

@@ -180,11 +180,12 @@ loop_result loop_run(sim *s, loop l)
     if (series_due(c, first) && !add_to_series(&l, &r)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
-        step_probe *probe = kind->transposes ? NULL : clock_probe(l.ticks, s->level);
+        step_probe *probe = timeline_probe(l.timeline, s->level);
         const int64_t most = steps_to_go(c, &look, &changes, s->level);
         const int steps = sim_advance(s, (sim_request){ most, c->time.norm_every, true, probe });
         sim_inject_device_error(s);
         clock_tick(l.ticks, steps);
+        timeline_tick(l.timeline, steps);
         watchdog_step(s->level);
 
         saver_poll(l.checkpoints);

@@ -172,6 +172,7 @@ typedef struct loop_result {
 /* The parts of a run that act beside its steps; not owned. */
 typedef struct loop {
     clock_steps *ticks;
+    timeline *timeline; /* NULL: none, as for kinds with transposes */
     saver *checkpoints; /* takes those that the deck asks for, and the one that a signal asks for, and is then
                          * opened if need be; the caller closes it */
     series *frames;

@@ -121,7 +121,7 @@ bool saver_save(saver *v, bool waited_for)
     hear(v, state_writer_begin(v->writer, &asked, &v->why), waited_for);
     watchdog_phase("steps");
     if (goes_on) {
-        clock_leave_out(v->ticks);
+        clock_tick(v->ticks, 0);
     } else {
         if (!v->stop) wait_for(v, waited_for);
         clock_restart(v->ticks);

@@ -31,6 +31,7 @@ static const struct {
     [INTERIOR] = { "interior" },
 };
 enum { ANCHOR_TRIES = 20 };
+enum { FIRST, LAST, SPARE, EVENTS }; /* of the two anchors, and one more to try with */
 
 typedef struct anchor { /* one instant on both clocks; device_s: since the first anchor */
     double device_s, host_s, error_s;
@@ -41,35 +42,40 @@ struct timeline {
     device *d;
     device_stream *stream;
     int streams;
-    device_event *first_event, *last_event, *spare;
+    device_event *event[EVENTS];
     anchor first;     /* the device's clock starts there */
     trace_span *span; /* [TIMELINE_STEPS * spans_a_step]: times of events on the device's clock, of the
                        * host on its own */
     int spans_a_step, spans, kept; /* kept: steps */
+    step_probe probe;
+    bool waiting;        /* the probe, to be read; */
+    int64_t level, next; /* from which it is; from which the next one is wanted */
+    int steps;           /* that it covers; 0: until timeline_tick */
 };
 
 static double position_s(timeline *t, device_event *e)
 {
     double seconds = 0;
-    DEVICE_CALL(t->d, event_seconds, t->first_event, e, &seconds);
+    DEVICE_CALL(t->d, event_seconds, t->event[FIRST], e, &seconds);
     return seconds;
 }
 
-/* The event passed between two looks at the clock; of some tries the narrowest counts, and is left in *e. */
-static anchor drop_anchor(timeline *t, device_event **e)
+/* The event passed between two looks at the clock; of some tries the narrowest counts, and is left in its
+ * place. */
+static anchor drop_anchor(timeline *t, int place)
 {
     device *d = t->d;
     anchor best = { 0, 0, INFINITY };
     for (int i = 0; i < ANCHOR_TRIES; i++) {
         const double begin_s = timer_now_s();
-        DEVICE_CALL(d, event_record, t->spare, t->stream);
-        DEVICE_CALL(d, event_sync, t->spare);
+        DEVICE_CALL(d, event_record, t->event[SPARE], t->stream);
+        DEVICE_CALL(d, event_sync, t->event[SPARE]);
         const double error_s = 0.5 * (timer_now_s() - begin_s);
         if (error_s >= best.error_s) continue;
         best = (anchor){ 0, begin_s + error_s, error_s };
-        device_event *narrowest = t->spare;
-        t->spare = *e;
-        *e = narrowest;
+        device_event *const narrowest = t->event[SPARE];
+        t->event[SPARE] = t->event[place];
+        t->event[place] = narrowest;
     }
     return best;
 }
@@ -79,9 +85,9 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
     timeline *t = CHECK_ALLOC(calloc(1, sizeof *t));
     *t = (timeline){ .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS };
     t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
-    device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
-    t->first = drop_anchor(t, &t->first_event);
+    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_create, true, &t->event[i]);
+    t->first = drop_anchor(t, FIRST);
+    step_probe_create(&t->probe, d, streams);
     return t;
 }
 
@@ -90,20 +96,20 @@ void timeline_destroy(timeline **timeline_)
     timeline *t = *timeline_;
     if (!t) return;
     device *d = t->d;
-    device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_destroy, own[i]);
+    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_destroy, &t->event[i]);
+    step_probe_destroy(&t->probe, d);
     free(t->span);
     free(t);
     *timeline_ = NULL;
 }
 
-void timeline_keep(timeline *t, const step_probe *p, int64_t level)
+/* The probed step is done: its spans. */
+static void keep(timeline *t)
 {
-    const bool launch = p->streams == 0;
-    const int first = launch ? OF_LAUNCH : OF_STEP, end = launch         ? OF_STEP
-                                                          : p->exchanged ? INTERIOR
-                                                                         : OF_EXCHANGE;
-    if (t->kept++ >= TIMELINE_STEPS) return;
+    const step_probe *p = &t->probe;
+    const int64_t level = t->level + t->steps;
+    const int first = p->streams == 0 ? OF_LAUNCH : OF_STEP;
+    const int end = p->streams == 0 ? OF_STEP : p->exchanged ? INTERIOR : OF_EXCHANGE;
     trace_span *s = &t->span[t->spans];
     for (int i = 0; i < p->streams; i++)
         *s++ = (trace_span){ position_s(t, p->stream_begin[i]), position_s(t, p->stream_end[i]), level,
@@ -115,6 +121,27 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
                              host ? p->host_s[to] : position_s(t, p->event[to]), level, spans[i].track, i };
     }
     t->spans = (int)(s - t->span);
+    t->kept++;
+    t->waiting = false;
+}
+
+step_probe *timeline_probe(timeline *t, int64_t level)
+{
+    if (!t || level < t->next || t->waiting || t->kept == TIMELINE_STEPS) return NULL;
+    t->waiting = true;
+    t->level = level;
+    t->steps = 0;
+    return &t->probe;
+}
+
+void timeline_tick(timeline *t, int steps)
+{
+    bool done = false;
+    if (!t || !t->waiting) return;
+    if (t->steps == 0) t->steps = steps;
+    t->next = t->level + (int64_t)TIMELINE_EVERY * t->steps;
+    DEVICE_CALL(t->d, event_done, t->probe.event[STEP_LEAVE], &done);
+    if (done) keep(t);
 }
 
 static void to_host_clock(timeline *t, const anchor *last)
@@ -139,8 +166,10 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
         snprintf(stream_name[i], sizeof stream_name[i], "lane %d", i);
         track[TRACK_STREAM + i] = stream_name[i];
     }
-    anchor last = drop_anchor(t, &t->last_event);
-    last.device_s = position_s(t, t->last_event);
+    if (t->waiting) DEVICE_CALL(t->d, event_sync, t->probe.event[STEP_LEAVE]);
+    if (t->waiting) keep(t);
+    anchor last = drop_anchor(t, LAST);
+    last.device_s = position_s(t, t->event[LAST]);
     to_host_clock(t, &last);
     const bool cuda = device_computing(t->d)->kind == DEVICE_CUDA;
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,

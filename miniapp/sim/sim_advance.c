@@ -107,18 +107,14 @@ int sim_advance(sim *s, sim_request r)
         step_begin_generation(&s->streams);
     } else if (kind->by_lines) {
         advance_sweep(s);
-    } else if (is_captured(s, steps, norm, r.probe)) {
-        graph_batch_launch(s->batch, s->next.u, s->now.u, passes, r.exchange, norm);
-        if (passes % 2 != 0) swap_levels(s);
     } else {
-        step_take(&s->streams, &s->pass,
-                  (step_job){ .next = s->next,
-                              .cur = s->now,
-                              .steps = steps,
-                              .exchange = r.exchange,
-                              .norm = norm ? s->result : NULL,
-                              .probe = r.probe });
-        swap_levels(s);
+        step_job j = { .next = s->next, .cur = s->now, .steps = steps, .exchange = r.exchange,
+                       .norm = norm ? s->result : NULL, .probe = r.probe };
+        step_ready(&s->streams, &s->pass, &j);
+        if (is_captured(s, steps, norm, r.probe)) graph_batch_launch(s->batch, &j, passes);
+        else step_take(&s->streams, &s->pass, j);
+        step_taken(&s->streams, &s->pass, &j, passes);
+        if (passes % 2 != 0) swap_levels(s);
     }
     s->level += steps;
     if (block > 1) s->passes += passes;

@@ -60,23 +60,20 @@ static void fill(sim *s, sim_field f, const value *v)
     }
 }
 
-static void touch(sim *s, sim_field f, int number)
-{
-    const decomp *dec = &f.grid->dec;
-    const value v = { .kind = VALUE_RANDOM,
-                      .nx_global = dec->nx,
-                      .ny_global = dec->ny,
-                      .x_first = dec->own.x0,
-                      .y_first = dec->own.y0,
-                      .seed = (uint64_t)number + 1 };
-    fill(s, f, &v);
-}
-
 void sim_touch(sim *s)
 {
     if (s->touched) return;
     sim_field field[SIM_FIELDS_MAX];
-    for (int i = sim_fields(s, field); i-- > 0;) touch(s, field[i], i);
+    for (int i = sim_fields(s, field); i-- > 0;) {
+        const decomp *dec = &field[i].grid->dec;
+        const value v = { .kind = VALUE_RANDOM,
+                          .nx_global = dec->nx,
+                          .ny_global = dec->ny,
+                          .x_first = dec->own.x0,
+                          .y_first = dec->own.y0,
+                          .seed = (uint64_t)i + 1 };
+        fill(s, field[i], &v);
+    }
     step_begin_generation(&s->streams);
     sim_wait(s);
     s->touched = true;

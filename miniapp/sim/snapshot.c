@@ -46,17 +46,9 @@ snapshot *snapshot_create(sim *s)
     const size_t shares_bytes = STATE_FIELDS_MAX * sizeof *p->shares;
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, shares_bytes, (void **)&p->shares);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host);
-    const int fields = sim_level_fields(s, field);
-    make_copies(p, field, fields);
-    if (sim_has_free_level(s)) return p;
-    /* Touched here, not while the steps wait. */
+    make_copies(p, field, sim_level_fields(s, field));
     state_level level;
-    sim_state_describe(s, "", &level);
-    for (int i = 0; i < fields; i++) {
-        const size_t bytes = (size_t)box_cells(level.field[i].own) * dtype_bytes(level.type);
-        DEVICE_CALL(d, fill_bytes, level.field[i].data, 0, bytes, p->stream);
-    }
-    DEVICE_CALL(d, stream_sync, p->stream);
+    sim_state_describe(s, "", &level); /* makes the host's memory here, not while the steps wait */
     return p;
 }
 

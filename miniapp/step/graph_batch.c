@@ -63,7 +63,6 @@ static device_graph *graph_of(graph_batch *b, int epoch, int size, int kind)
                               .cur = b->field[1 - from % 2],
                               .steps = b->p->of.block_steps,
                               .exchange = kind != ALONE,
-                              .captured = true,
                               .epoch = from,
                               .rides = norm ? (inkernel_pass_norm){ kind, n - (steps - norms), norms }
                                             : (inkernel_pass_norm){ 0 } });
@@ -80,22 +79,22 @@ void graph_batch_prepare(graph_batch *b, bool change)
             for (int kind = change ? 0 : PLAIN; kind <= PLAIN; kind++) (void)graph_of(b, epoch, size, kind);
 }
 
-void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bool exchange, bool change)
+void graph_batch_launch(graph_batch *b, step_job *j, int64_t steps)
 {
     step_streams *s = b->s;
     device *d = s->dev;
-    assert(!change || (exchange && step_can_change(b->p)));
-    assert(!change || !b->every_norm || (steps & (steps - 1)) == 0); /* one graph: its norms are one run */
-    int epoch = step_ready(s, b->p, next, cur, exchange);
-    if (!step_in_kernel(b->p)) epoch = next == b->field[1].u;
+    const bool norms = j->norm != NULL;
+    assert(!norms || (j->exchange && step_can_change(b->p)));
+    assert(!norms || !b->every_norm || (steps & (steps - 1)) == 0); /* one graph: its norms are one run */
+    int epoch = step_in_kernel(b->p) ? j->epoch : j->next.u == b->field[1].u;
     for (int64_t left = steps; left > 0;) {
         int size = SIZES - 1;
         while (1 << size > left) size--;
         left -= 1 << size;
-        const int kind = left == 0 && change ? inkernel_pass_slot(b->p->inkernel) : exchange ? PLAIN : ALONE;
+        const int kind = left == 0 && norms ? j->rides.slot : j->exchange ? PLAIN : ALONE;
         DEVICE_CALL(d, graph_launch, graph_of(b, epoch, size, kind), s->stream[0]);
         epoch = (epoch + (1 << size)) % b->epochs;
     }
     step_complete(s);
-    step_taken(s, b->p, steps, exchange, !change ? 0 : b->every_norm ? (int)steps : 1);
+    if (norms && b->every_norm) j->rides.of = (int)steps;
 }

@@ -161,30 +161,20 @@ static void overlap(step_streams *s, step_pass *p, const step_job *j)
 
 /* ---- the step ---- */
 
-/* In-kernel exchange: the ghosts of the first step, the level's epoch, and where its norm goes. */
-static void prepare(step_streams *s, step_pass *p, step_job *j)
-{
-    assert(j->steps <= p->of.block_steps);
-    j->epoch = step_ready(s, p, j->next.u, j->cur.u, j->exchange);
-    if (step_in_kernel(p))
-        j->rides = (inkernel_pass_norm){ inkernel_pass_slot(p->inkernel), 0, j->norm != NULL };
-}
-
 void step_take(step_streams *s, step_pass *p, step_job j)
 {
     device *d = s->dev;
-    const bool one_launch = step_in_kernel(p) || p->of.persistent, exchange = j.exchange;
-    if (!j.captured) prepare(s, p, &j);
+    const bool one_launch = step_in_kernel(p) || p->of.persistent;
+    assert(j.steps <= p->of.block_steps);
     if (j.norm && !step_in_kernel(p)) { /* complete before any stream's or the shell's pass */
         DEVICE_CALL(d, fill_bytes, j.norm, 0, sizeof *j.norm, s->stream[0]);
         step_complete(s);
     }
-    if (!one_launch) j.exchange = exchange && halo_neighbours(p->halo) > 0;
+    if (!one_launch) j.exchange = j.exchange && halo_neighbours(p->halo) > 0;
     if (j.probe) j.probe->streams = one_launch ? 0 : s->count, j.probe->exchanged = j.exchange;
     step_probe_mark(j.probe, d, STEP_ENTER, s->stream[0]);
     if (one_launch) launch(s, p, &j);
     else overlap(s, p, &j);
     step_complete(s);
     step_probe_mark(j.probe, d, STEP_LEAVE, s->stream[0]);
-    if (!j.captured) step_taken(s, p, 1, exchange, j.norm != NULL);
 }

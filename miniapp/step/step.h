@@ -152,17 +152,16 @@ typedef struct step_job {
         *norm; /* not NULL: max |next - cur| of this rank's last step is taken: by a block of as many steps as
                 * temporal_steps gave or a persistent pass to there, by a step in its inkernel_pass */
     step_probe *probe;        /* may be NULL */
-    bool captured;            /* the same work every time: the two below are given; else step_take's own */
-    int epoch;                /* of cur, with in-kernel exchange (inkernel_pass_epoch) */
-    inkernel_pass_norm rides; /* the norm that an in-kernel step takes */
+    int epoch;                /* of cur; with in-kernel exchange alone, as is: */
+    inkernel_pass_norm rides; /* the norm that the step takes */
 } step_job;
-/* Afterwards the invariant holds for next. */
+/* Afterwards the invariant holds for next. The same work every time, which may be captured. */
 void step_take(step_streams *s, step_pass *p, step_job j);
-/* The parts that a captured step leaves out, around `steps` of them. step_ready: before the first (in-kernel
- * exchange: ghosts and flag words; collective then); the epoch of cur with in-kernel exchange, else 0.
- * step_taken: they were, with `norms` norms. */
-int step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
-void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
+/* Around `steps` steps with in-kernel exchange that are enqueued together, never captured; else nothing.
+ * step_ready: ghosts and flag words of the first one, where they are not there (collective then), and the
+ * job's epoch and norm. step_taken: they were, with rides.of norms. */
+void step_ready(step_streams *s, step_pass *p, step_job *j);
+void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
 static inline bool step_in_kernel(const step_pass *p) { return p->form == STEP_IN_KERNEL; }
@@ -201,10 +200,9 @@ graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels
 void graph_batch_destroy(graph_batch **b);
 /* Captures what is not yet, so that nothing is left to the loop. */
 void graph_batch_prepare(graph_batch *b, bool change);
-/* `steps` steps from cur, the first of which writes next. change: with norms, of which the last is read as
- * after a step_take with a norm; with every_norm only for a power of two of steps. exchange: as in
- * step_take. */
-void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bool exchange, bool change);
+/* `steps` of these steps, the first one's as step_ready leaves it. With norms, of which rides.of is set, the
+ * last is read as after a step_take with a norm; with every_norm only for a power of two of steps. */
+void graph_batch_launch(graph_batch *b, step_job *j, int64_t steps);
 
 /* ---- persistent_links.c ---- */
 

@@ -6,9 +6,6 @@
 
 enum { STEP_STREAMS_MAX = 64 };
 
-typedef enum step_phase { STEP_INTERIOR, STEP_EXCHANGE, STEP_SHELL, STEP_PHASES } step_phase;
-extern const char *const step_phase_name[STEP_PHASES];
-
 /* Where step.c is. The exchange lasts from PACK to POSTED and from RESUME to RECEIVED: between the two its
  * stream is idle. A step that is one launch has the first and the last point alone. */
 typedef enum step_point {
@@ -39,6 +36,3 @@ void step_probe_mark(step_probe *p, device *d, step_point point, device_stream *
 /* Interior on stream number i. */
 void step_probe_stream_begin(step_probe *p, device *d, int i, device_stream *s);
 void step_probe_stream_end(step_probe *p, device *d, int i, device_stream *s);
-/* Seconds of the phases of a step that is done. One launch is all interior: what its exchange costs is the
- * difference to a step without neighbours. */
-void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES]);

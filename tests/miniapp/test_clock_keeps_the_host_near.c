@@ -14,21 +14,13 @@
 
 static double enqueued_s, now_s; /* where the device will be when all that is enqueued is done; where it is */
 
-static int record_event(device *d, device_event *e, device_stream *s)
-{
-    e->at_s = enqueued_s;
-    return 0;
-}
+static double fake_event_clock_s(void) { return enqueued_s; }
 static int wait_for(device *d, device_event *e)
 {
     now_s = fmax(now_s, e->at_s);
     return 0;
 }
-static int is_done(device *d, device_event *e, bool *done)
-{
-    *done = e->at_s <= now_s;
-    return 0;
-}
+
 static int seconds_between(device *d, device_event *from, device_event *to, double *seconds)
 {
     *seconds = to->at_s - from->at_s;
@@ -40,14 +32,13 @@ static double furthest_s(int steps, double step_s, int ticks)
 {
     device d = { .event_create = fake_event_make,
                  .event_destroy = fake_event_drop,
-                 .event_record = record_event,
+                 .event_record = fake_event_record,
                  .event_sync = wait_for,
-                 .event_done = is_done,
                  .event_seconds = seconds_between };
     clock_steps c;
     double furthest = 0;
     enqueued_s = now_s = 0;
-    clock_create(&c, &d, NULL, 1, NULL, CLOCK_PROBE_EVERY);
+    clock_create(&c, &d, NULL);
     clock_restart(&c);
     for (int i = 0; i < ticks; i++) {
         enqueued_s += steps * step_s;

@@ -1,5 +1,5 @@
 /* Sines, cosines and exponentials of our own lie within 1 ulp of the C library's in long double, and the
- * double-doubles within 2^-62.
+ * quads within 2^-62.
  * release: the arithmetic of -O3 */
 #include <math.h>
 #include <setjmp.h>
@@ -36,12 +36,10 @@ static void reference(uint64_t p, uint64_t q, long double *sine, long double *co
     *cosine = cosines[quarter % 4];
 }
 
-static long double in_80_bits(double_double a) { return (long double)a.hi + (long double)a.lo; }
-
 static void check_fraction(uint64_t p, uint64_t q, long double *worst)
 {
     double s, c;
-    double_double ps, pc;
+    quad ps, pc;
     long double rs, rc;
     portable_math_sincos(p, q, &s, &c);
     reference(p, q, &rs, &rc);
@@ -51,12 +49,10 @@ static void check_fraction(uint64_t p, uint64_t q, long double *worst)
     if (!(es <= 1.0L && ec <= 1.0L))
         fail_msg("2 pi %llu / %llu: %Lg and %Lg ulp", (unsigned long long)p, (unsigned long long)q, es, ec);
     if (p % 16 != 0) return;
-    portable_math_sincos_double_double(p, q, &ps, &pc);
-    assert_true(fabsl(in_80_bits(ps) - rs) <= 0x1p-62L && fabsl(in_80_bits(pc) - rc) <= 0x1p-62L);
-    /* s^2 + c^2 = 1 to a double-double's own precision, which long double cannot see */
-    const double_double squares = double_double_add(double_double_mul(ps, ps), double_double_mul(pc, pc));
-    const double_double one = double_double_sub(squares, double_double_of(1.0));
-    assert_true(fabs(one.hi) <= 0x1p-100);
+    portable_math_sincos_quad(p, q, &ps, &pc);
+    assert_true(fabsl((long double)ps - rs) <= 0x1p-62L && fabsl((long double)pc - rc) <= 0x1p-62L);
+    /* s^2 + c^2 = 1 to a quad's own precision, which long double cannot see */
+    assert_true(fabs((double)(ps * ps + pc * pc - 1)) <= 0x1p-109);
 }
 
 static void sines_and_cosines(void **state)
@@ -70,6 +66,18 @@ static void sines_and_cosines(void **state)
         check_fraction(cell_fmix64(2 * i + 2) % q, q, &worst);
     }
     print_message("worst sine or cosine: %.3Lf ulp\n", worst);
+}
+
+/* quad_sqrt, and that the compiler's type is the one that quad.h names. */
+static void quads_have_113_bits(void **state)
+{
+    const volatile quad one = 1, half_ulp = 0x1p-113;
+    assert_true(one + half_ulp == 1 && one + 2 * half_ulp > 1);
+    for (uint64_t i = 1; i < 10000; i++) {
+        const quad a = (quad)cell_fmix64(i) / i, root = quad_sqrt(a);
+        assert_true(fabs((double)(root * root / a - 1)) <= 0x1p-102);
+    }
+    assert_true(quad_sqrt(0) == 0);
 }
 
 static void quarters_are_exact(void **state)
@@ -104,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sines_and_cosines),
         cmocka_unit_test(quarters_are_exact),
+        cmocka_unit_test(quads_have_113_bits),
         cmocka_unit_test(exponentials),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

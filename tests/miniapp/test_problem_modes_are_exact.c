@@ -6,8 +6,8 @@
 #include "support/problem_harness.h"
 
 typedef struct simulation {
-    plain p, star; /* star: the kind's coefficients, looked up once, as weights */
-    double cur[1024], prev[1024], next[1024];
+    plain p;
+    double cur[1024], prev[1024], next[1024], between[1024];
 } simulation;
 
 static plain_side side_of(boundary_side s)
@@ -31,27 +31,13 @@ static void set_up(simulation *s, const config *c)
                     .y_high = side_of(c->grid.sides.y_high) };
     for (int i = 0; i < c->problem.weights_count; i++)
         s->p.weight[i / (2 * r + 1) + r - rows][i % (2 * r + 1)] = c->problem.weights[i];
-    s->star = s->p;
-    s->star.kind = PLAIN_CUSTOM;
-    for (int k = -r; k <= r && s->p.kind != PLAIN_CUSTOM; k++)
-        s->star.weight[r][r + k] = s->star.weight[r + k][r] = plain_star_weight(&s->p, k, false);
 }
 
 static void advance(simulation *s)
 {
-    const plain *p = &s->p;
-    const bool is_box = plain_is_box(p), sweep = p->kind == PLAIN_SWEEP;
-    for (int i = 0; i < p->nx * p->ny; i++) {
-        const int x = i % p->nx, y = i / p->nx;
-        s->next[i] = is_box ? plain_box(p, s->cur, x, y)
-                            : plain_star(&s->star, s->cur, x, y, true, p->two_d && !sweep);
-        if (p->kind == PLAIN_WAVE || p->kind == PLAIN_ADVECT)
-            s->next[i] = plain_fma(p, p->kind == PLAIN_WAVE ? -1.0 : 1.0, s->prev[i], s->next[i]);
-    }
+    plain_step(&s->p, s->next, s->cur, s->prev, s->between);
     memcpy(s->prev, s->cur, sizeof s->cur);
     memcpy(s->cur, s->next, sizeof s->cur);
-    for (int i = 0; i < p->nx * p->ny && sweep; i++)
-        s->cur[i] = plain_star(&s->star, s->next, i % p->nx, i / p->nx, false, true);
 }
 
 /* ---- the comparison ---- */

@@ -12,59 +12,51 @@
 
 #include "run/loop.h"
 
-static progress begun(config_progress wanted, double tolerance, int rank)
+/* Steps 100 to 1100. */
+static bool is_due(config_progress wanted, double tolerance, int rank, int64_t step, double after_s)
 {
+    static config c;
     progress p;
-    config *c = calloc(1, sizeof *c);
-    assert_non_null(c);
-    c->output.progress = wanted;
-    c->time.steps = 1100;
-    c->time.tolerance = tolerance;
-    c->grid.nx = c->grid.ny = 10;
-    progress_begin(&p, c, rank, 100, 1e9);
-    free(c);
-    return p;
+    c.output.progress = wanted;
+    c.time.steps = 1100;
+    c.time.tolerance = tolerance;
+    c.grid.nx = c.grid.ny = 10;
+    progress_begin(&p, &c, rank, 100, 1e9);
+    return progress_due(&p, step, p.begin_s + after_s);
 }
 
-static void in_a_log_the_later_of_two(void **state)
+static void lines_come_when_due(void **state)
 {
-    const progress p = begun(CONFIG_PROGRESS_AUTO, 0, 0);
-    assert_false(progress_due(&p, 200, p.begin_s + 59.9));
-    assert_true(progress_due(&p, 200, p.begin_s + 60.1));
-    assert_false(progress_due(&p, 199, p.begin_s + 1e6));
-    assert_true(progress_due(&p, 1100, p.begin_s + 1e6));
-}
-
-static void a_tolerance_may_end_the_run_before_10_percent(void **state)
-{
-    const progress p = begun(CONFIG_PROGRESS_AUTO, 1e-9, 0);
-    assert_false(progress_due(&p, 101, p.begin_s + 59.9));
-    assert_true(progress_due(&p, 101, p.begin_s + 60.1));
-    assert_false(progress_due(&p, 100, p.begin_s + 60.1));
-}
-
-static void asked_for_every_half_second(void **state)
-{
-    const progress p = begun(CONFIG_PROGRESS_ON, 0, 0);
-    assert_false(progress_due(&p, 101, p.begin_s + 0.4));
-    assert_true(progress_due(&p, 101, p.begin_s + 0.6));
-}
-
-static void never_from_other_ranks_or_when_off(void **state)
-{
-    const progress other = begun(CONFIG_PROGRESS_ON, 0, 1), off = begun(CONFIG_PROGRESS_OFF, 0, 0);
-    assert_false(progress_due(&other, 1100, other.begin_s + 1e6));
-    assert_false(progress_due(&off, 1100, off.begin_s + 1e6));
+    static const struct {
+        config_progress wanted;
+        double tolerance;
+        int rank;
+        int64_t step;
+        double after_s;
+        bool due;
+    } row[] = {
+        /* the later of the two */
+        { CONFIG_PROGRESS_AUTO, 0, 0, 200, 59.9, false },
+        { CONFIG_PROGRESS_AUTO, 0, 0, 200, 60.1, true },
+        { CONFIG_PROGRESS_AUTO, 0, 0, 199, 1e6, false },
+        { CONFIG_PROGRESS_AUTO, 0, 0, 1100, 1e6, true },
+        /* a tolerance may end the run before 10 % */
+        { CONFIG_PROGRESS_AUTO, 1e-9, 0, 101, 59.9, false },
+        { CONFIG_PROGRESS_AUTO, 1e-9, 0, 101, 60.1, true },
+        { CONFIG_PROGRESS_AUTO, 1e-9, 0, 100, 60.1, false },
+        { CONFIG_PROGRESS_ON, 0, 0, 101, 0.4, false },
+        { CONFIG_PROGRESS_ON, 0, 0, 101, 0.6, true },
+        { CONFIG_PROGRESS_ON, 0, 1, 1100, 1e6, false },
+        { CONFIG_PROGRESS_OFF, 0, 0, 1100, 1e6, false },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (is_due(row[i].wanted, row[i].tolerance, row[i].rank, row[i].step, row[i].after_s) != row[i].due)
+            fail_msg("row %zu", i);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_a_log_the_later_of_two),
-        cmocka_unit_test(a_tolerance_may_end_the_run_before_10_percent),
-        cmocka_unit_test(asked_for_every_half_second),
-        cmocka_unit_test(never_from_other_ranks_or_when_off),
-    };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lines_come_when_due) };
     const int log = open("/dev/null", O_WRONLY); /* stderr is no terminal, wherever this is run */
     if (log < 0) return 1;
     const int said = dup(STDERR_FILENO);

@@ -1,9 +1,10 @@
 /* No wait is missing: in every form a run ends with the bits of a plain one, whatever the order in which its
  * streams work. Where there is no GPU a host device takes that order by chance (support/deferred_device.h).
  * All levels, those put aside for a file, and norms are compared with those of single steps on a host device
- * that works at once. tests/long/faults.ini leaves the waits out one by one.
+ * that works at once. In-kernel exchange is a host's too (support/host_inkernel.h). tests/long/faults.ini
+ * leaves the waits out one by one.
  *
- * ranks: 2 4
+ * ranks: 1 2 4
  * gpus: rank
  * release: four times as many runs */
 #include <setjmp.h>
@@ -20,6 +21,7 @@
 #include "ranks/check.h"
 #include "sim/sim_state.h"
 #include "support/deferred_device.h"
+#include "support/host_inkernel.h"
 #include "support/problem_harness.h"
 #include "support/sanitized.h"
 
@@ -115,7 +117,7 @@ static void choose(way *w, int run, int ranks)
 {
     static const int fuse[] = { 3, 1, 1, 8, 2, 1, 5 };
     static const config_feed feeds[] = { CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH };
-    static const step_form of_steps[] = { STEP_FORMS, STEP_OVERLAPPED };
+    static const step_form of_steps[] = { STEP_IN_KERNEL, STEP_OVERLAPPED, STEP_IN_KERNEL };
     static const step_form of_blocks[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_FORMS };
     const bool host = tested == CONFIG_DEVICE_HOST, line = run % PROBLEMS == PROBLEMS - 1;
     config *c = &w->c;
@@ -131,12 +133,12 @@ static void choose(way *w, int run, int ranks)
     c->run.transport = host ? TRANSPORT_STAGED : (transport_kind)((run + run / PROBLEMS) % TRANSPORT_KINDS);
     if (!host && transposes && c->run.transport > TRANSPORT_MAPPED) c->run.transport = TRANSPORT_PEER;
     c->run.fuse = transposes ? 1 : fuse[run % 7];
-    c->run.ranks_x = line || run / 2 % 3 == 0 ? ranks : run / 2 % 3 == 1 ? 1 : 2;
+    c->run.ranks_x = line || run / 2 % 3 == 0 ? ranks : run / 2 % 3 == 1 || ranks == 1 ? 1 : 2;
     c->run.ranks_y = ranks / c->run.ranks_x;
     c->run.feed = feeds[run / 3 % (host ? 2 : 3)];
     /* more threads than cores do not spin */
     c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + run % 3;
-    w->form = c->run.fuse > 1 ? of_blocks[run % 3] : of_steps[run % 2];
+    w->form = c->run.fuse > 1 ? of_blocks[run % 3] : of_steps[run / 3 % 3];
     w->seed = (unsigned)cell_fmix64((uint64_t)run + 1);
 }
 
@@ -200,11 +202,12 @@ static int64_t steps_to(const sim *s, int64_t end)
 static void step_with_probe(sim *s)
 {
     step_probe probe;
-    double seconds[STEP_PHASES];
+    double seconds;
     step_probe_create(&probe, s->dev, s->plan.streams);
     (void)sim_advance(s, (sim_request){ 1, 0, true, &probe });
     DEVICE_CALL(s->dev, event_sync, probe.event[STEP_LEAVE]);
-    step_probe_read(&probe, s->dev, seconds);
+    for (int i = probe.streams > 0 ? STEP_PACK : STEP_LEAVE; i < STEP_POINTS; i++)
+        DEVICE_CALL(s->dev, event_seconds, probe.event[STEP_ENTER], probe.event[i], &seconds);
     step_probe_destroy(&probe, s->dev);
 }
 
@@ -228,11 +231,23 @@ static void round_of(sim *s, snapshot *aside, int64_t steps, sentence *found)
     compare(s, sim_host_copy(s, sim_main_field(s), 0), s->level, "the run", found);
 }
 
+/* In-kernel exchange, of a host's single steps in two dimensions. */
+static void set_in_kernel(sim *s)
+{
+    sentence why;
+    void *const fields[] = { s->now.u, s->next.u };
+    if (tested == CONFIG_DEVICE_CUDA || s->transposed.to || !config_two_d(s->cfg)) return;
+    host_inkernel_give(s->dev, s->cfg->problem.radius);
+    assert_true(step_pass_make_inkernel(&s->pass, fields, &why));
+    step_pass_set_form(&s->pass, STEP_IN_KERNEL);
+}
+
 static void set_form(sim *s, step_form form)
 {
     const bool blocks = s->pass.of.block_steps > 1;
-    if (!s->pass.halo || s->batch || form == STEP_FORMS || (form == STEP_EXCHANGE_FIRST && !blocks)) return;
-    step_pass_set_form(&s->pass, form);
+    if (!s->pass.halo || s->batch || form == STEP_FORMS) return;
+    if (form == STEP_IN_KERNEL && !blocks) set_in_kernel(s);
+    else if (form == STEP_OVERLAPPED || blocks) step_pass_set_form(&s->pass, form);
 }
 
 static void run_as(const way *w, int run)

@@ -1,9 +1,10 @@
 /* A run that takes several steps per pass ends with the bits of one that takes them singly, at the same
  * level: for every number of steps per pass, kind, boundary, process grid and feed, with a remainder of
  * steps, with norms on the way and at a tolerance. On a GPU, where there is one, over every transport;
- * those compared with are always the host's.
+ * those compared with are always the host's. So does one with in-kernel exchange (on the host,
+ * support/host_inkernel.h), whose norms come with the steps and are read when the next one is under way.
  *
- * ranks: 1 2 4
+ * ranks: 1 2 3 4
  * gpus: rank */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,10 +18,11 @@
 
 #include "ranks/check.h"
 #include "run/loop.h"
+#include "support/host_inkernel.h"
 #include "support/problem_harness.h"
 
 static config_device tested = CONFIG_DEVICE_HOST;
-static step_form form; /* of blocks of steps, whichever is faster */
+static step_form form; /* of blocks of steps, whichever is faster; in-kernel: of steps */
 
 typedef struct result {
     uint64_t fingerprint[STATE_FIELDS_MAX]; /* of every field that a state file has */
@@ -29,21 +31,32 @@ typedef struct result {
     double last_change;
 } result;
 
+static void set_form(sim *s)
+{
+    sentence why = { "" };
+    void *const fields[] = { s->now.u, s->next.u };
+    if (form == STEP_IN_KERNEL) {
+        host_inkernel_give(s->dev, s->cfg->problem.radius);
+        if (!step_pass_make_inkernel(&s->pass, fields, &why)) fail_msg("%s", why.text);
+    }
+    if (form == STEP_IN_KERNEL || s->plan.block_steps > 1) step_pass_set_form(&s->pass, form);
+    assert_true(form != STEP_IN_KERNEL || sim_norms_ride(s) == !s->prob.op.has_prev);
+}
+
 /* All of `weft run` that moves cells. */
 static result run_of(const config *c)
 {
     static sim s;
     clock_steps ticks;
-    saver checkpoints;
+    saver checkpoints = { .sim = &s };
     state_level level;
     sentence why = { "" };
-    memset(&checkpoints, 0, sizeof checkpoints);
     if (sim_create(&s, c, true, &why) != 0) fail_msg("sim_create: %s", why.text);
-    if (s.plan.block_steps > 1) step_pass_set_form(&s.pass, form);
+    set_form(&s);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
-    clock_create(&ticks, s.dev, s.streams.stream[0], s.plan.streams, NULL, 5);
-    const loop_result l = loop_run(&s, (loop){ &ticks, &checkpoints, NULL, INFINITY, 0 });
+    clock_create(&ticks, s.dev, s.streams.stream[0]);
+    const loop_result l = loop_run(&s, (loop){ &ticks, NULL, &checkpoints, NULL, INFINITY, 0 });
     assert_int_equal(l.end, LOOP_DONE);
     result r = { { 0 }, s.level, s.passes, s.plan.block_steps, l.last_change };
     sim_snapshot(&s, "", &level);
@@ -131,6 +144,25 @@ static void every_way(const config *given)
     }
 }
 
+static void in_kernel(const config *given, int64_t least, int64_t most)
+{
+    config c = *given;
+    const int ranks = rank_count();
+    c.run.fuse = 1;
+    form = STEP_OVERLAPPED;
+    const result overlapped = run_of(&c);
+    assert_in_range(overlapped.level, least, most);
+    form = STEP_IN_KERNEL;
+    for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
+        c.run.ranks_y = ranks / c.run.ranks_x;
+        if (c.run.ranks_x * c.run.ranks_y != ranks) continue;
+        host_inkernel_norms = 0;
+        expect_same(&c, &overlapped);
+        if (c.time.norm_every > 0) assert_true(host_inkernel_norms >= overlapped.level / c.time.norm_every);
+    }
+    form = STEP_OVERLAPPED;
+}
+
 static const char *const sides[] = {
     "boundary = periodic",
     "boundary = dirichlet 0.75",
@@ -152,7 +184,6 @@ static void deck_of(config *c, const char *kind, const char *when, int side)
 
 static void stars(void **state)
 {
-    (void)state;
     static const char *const problems[] = {
         "kind = heat\nalpha = 0.2",
         "kind = heat\nalpha = 0.15\norder = 6\ndtype = f32",
@@ -167,7 +198,6 @@ static void stars(void **state)
 
 static void boxes(void **state)
 {
-    (void)state;
     config c;
     for (int i = 0; i < SIDES; i += 3) {
         deck_of(&c, "kind = custom\ndtype = f32\nweights = .06 .12 .05 | .11 .25 .125 | .07 .1 .115",
@@ -178,7 +208,6 @@ static void boxes(void **state)
 
 static void lines(void **state)
 {
-    (void)state;
     static const char *const ends[] = { "boundary = periodic", "boundary = neumann",
                                         "x_low = dirichlet 0.5\nx_high = neumann" };
     config c;
@@ -195,7 +224,6 @@ static void lines(void **state)
 /* A block leaves the level before too. */
 static void two_levels(void **state)
 {
-    (void)state;
     /* advect: sides of one kind along an axis, or it is not stable */
     static const char *const problems[SIDES] = {
         "kind = advect\nalpha = 0.3\norder = 4\ndtype = f32",
@@ -214,7 +242,6 @@ static void two_levels(void **state)
 
 static void norms_and_a_tolerance(void **state)
 {
-    (void)state;
     config c;
     deck_of(&c, "kind = laplace", "steps = 29\nnorm_every = 5", 3);
     every_way(&c);
@@ -230,11 +257,32 @@ static void norms_and_a_tolerance(void **state)
     every_way(&c);
 }
 
+static void norms_that_ride(void **state)
+{
+    static const char *const problems[] = {
+        "kind = heat\nalpha = 0.2",
+        "kind = custom\ndtype = f32\nweights = .06 .12 .05 | .11 .25 .125 | .07 .1 .115",
+        "kind = wave\nalpha = 0.2\norder = 6",
+    };
+    static const char *const times[] = { "steps = 5000\ntolerance = 6e-2\nnorm_every = 1",
+                                         "steps = 5000\ntolerance = 6e-2\nnorm_every = 9",
+                                         "steps = 29\nnorm_every = 1", "steps = 30\nnorm_every = 5",
+                                         "steps = 30\nnorm_every = 5\ntolerance = 1e-9" };
+    config c;
+    for (int i = 0; i < 9; i++) {
+        deck_of(&c, problems[i / 3], "steps = 9", i % 3 == 1 ? 2 : i % 3 == 2 ? 3 : 0);
+        in_kernel(&c, 9, 9);
+    }
+    for (int i = 0; i < 5; i++) {
+        deck_of(&c, i == 3 ? "kind = laplace\ndtype = f32" : "kind = laplace", times[i], i < 2 ? 1 : 3);
+        in_kernel(&c, i < 2 ? 10 : 29, i < 2 ? 200 : 30);
+    }
+}
+
 /* How many steps a pass really took: of those asked what fits the smallest rank, and what a norm leaves; 1
  * where there is no such pass. 29 steps take 29 / block_steps passes, rounded up. */
 static void as_many_as_fit(void **state)
 {
-    (void)state;
     config c;
     const int ranks = rank_count();
     if (tested != CONFIG_DEVICE_HOST) skip(); /* which passes a GPU has is its own affair */
@@ -265,6 +313,7 @@ static int run(void)
         cmocka_unit_test(lines),
         cmocka_unit_test(two_levels),
         cmocka_unit_test(norms_and_a_tolerance),
+        cmocka_unit_test(norms_that_ride),
         cmocka_unit_test(as_many_as_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

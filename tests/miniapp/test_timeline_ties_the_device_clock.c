@@ -11,21 +11,22 @@
 #include "support/comm_harness.h"
 #include "support/fake_event.h"
 
-static double device_clock_s(void) { return 1.001 * timer_now_s() - 12345; }
+static double fake_event_clock_s(void) { return 1.001 * timer_now_s() - 12345; }
 
-static int record_event(device *d, device_event *e, device_stream *s)
-{
-    e->at_s = device_clock_s();
-    return 0;
-}
 static int wait_for(device *d, device_event *e)
 {
     return 0;
 }
+static int is_done(device *d, device_event *e, bool *done)
+{
+    *done = true;
+    return 0;
+}
+
+/* As coarsely as cudaEventElapsedTime tells milliseconds. */
 static int tell_apart(device *d, device_event *from, device_event *to, double *seconds)
 {
-    *seconds = (double)(float)(1e3 * (to->at_s - from->at_s)) *
-               1e-3; /* as cudaEventElapsedTime tells milliseconds */
+    *seconds = (double)(float)(1e3 * (to->at_s - from->at_s)) * 1e-3;
     return 0;
 }
 
@@ -34,19 +35,22 @@ static device make_fake(const device *host)
     device fake = *host;
     fake.event_create = fake_event_make;
     fake.event_destroy = fake_event_drop;
-    fake.event_record = record_event;
+    fake.event_record = fake_event_record;
     fake.event_sync = wait_for;
+    fake.event_done = is_done;
     fake.event_seconds = tell_apart;
     return fake;
 }
 
 /* A step whose host stamps lie around all that its device did. */
-static void take_step(timeline *t, device *d, device_stream *s, step_probe *p, int64_t level)
+static void take_step(timeline *t, device *d, device_stream *s, int64_t level)
 {
+    step_probe *p = timeline_probe(t, level);
+    assert_non_null(p);
     p->host_s[STEP_ENTER] = timer_now_s();
     for (int i = 0; i < STEP_POINTS; i++) DEVICE_CALL(d, event_record, p->event[i], s);
     p->host_s[STEP_LEAVE] = timer_now_s();
-    timeline_keep(t, p, level);
+    timeline_tick(t, 1);
 }
 
 static double number(json_t *span, const char *key) { return json_number_value(json_object_get(span, key)); }
@@ -78,17 +82,15 @@ static void ties(void **state)
     static const struct timespec nap = { 0, 10000000 };
     device *host = device_host_create(1), fake = make_fake(host), *d = &fake;
     device_stream *s = NULL;
-    step_probe probe;
     sentence why = { "" };
     char path[64];
     int pid = (int)getpid();
     MPI_CHECK(MPI_Bcast(&pid, 1, MPI_INT, 0, harness.comm));
     snprintf(path, sizeof path, "/tmp/weft_timeline_%d.json", pid);
     DEVICE_CALL(d, stream_create, false, &s);
-    step_probe_create(&probe, d, 1);
     timeline *t = timeline_create(&harness, d, s, 1);
     for (int i = 0; i < STEPS; i++) {
-        take_step(t, d, s, &probe, i + 1);
+        take_step(t, d, s, i * TIMELINE_EVERY);
         (void)nanosleep(&nap, NULL);
     }
     long wrong = !timeline_write(t, path, &why);
@@ -103,7 +105,6 @@ static void ties(void **state)
         wrong += unlink(path) != 0;
     }
     timeline_destroy(&t);
-    step_probe_destroy(&probe, d);
     DEVICE_CALL(d, stream_destroy, &s);
     device_destroy(&host);
     assert_int_equal(harness_sum(wrong), 0);

@@ -51,6 +51,7 @@ typedef struct deferred_work {
     deferred_boxes boxes;
     deferred_pieces pieces;
     uint64_t *result;
+    inkernel_step inkernel;
     boundary sides;
     value formula;
 } deferred_work;
@@ -333,6 +334,16 @@ DEFERRED(temporal_pass,
          .f = *f, .to = next, .to_prev = next_prev, .from = cur, .from_prev = prev, .cells = cells,
          .flags = steps, .sides = *sides, .result = change)
 
+DEFERRED(stencil_inkernel,
+         (device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+          const inkernel_step *step, device_stream *s),
+         (d, &w->f, w->to, w->from, w->from_prev, &w->inkernel, NULL), .f = *f, .to = next, .from = cur,
+         .from_prev = prev, .inkernel = *step)
+
+DEFERRED(inkernel_flag_words,
+         (device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s),
+         (d, &w->f, w->from, &w->inkernel, NULL), .f = *f, .from = level, .inkernel = *step)
+
 DEFERRED(boundary_fill,
          (device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
           device_stream *s),
@@ -387,7 +398,8 @@ DEFERRED(fingerprint,
     X(stream_destroy) X(event_destroy) X(event_record) X(event_wait) X(event_sync) X(event_done)            \
     X(event_seconds) X(destroy)                                                                             \
         X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack)        \
-            X(unpack) X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint)
+            X(unpack) X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint)                  \
+            X(stencil_inkernel) X(inkernel_flag_words)
 #define DEFERRED_PUT(member) d->member = deferred_##member;
 
 /* d: device_host_create's, with or without streams and events, and without work. From now on, until it is

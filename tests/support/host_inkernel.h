@@ -80,6 +80,8 @@ static inline void host_inkernel_take(const field_shape *f, const inkernel_step 
 }
 
 static int host_inkernel_norms; /* that were taken */
+static device host_inkernel_own; /* the device's functions when it was given these: work that is deferred as a
+                                  * whole defers no part of itself */
 
 static inline bool host_inkernel_can(device *d, bool change) { return true; }
 
@@ -88,12 +90,12 @@ static inline int host_inkernel_step(device *d, const field_shape *f, void *next
 {
     if (box_empty(step->cells)) return 0;
     host_inkernel_take(f, step);
-    const int code = d->stencil_pass(d, f, next, cur, prev, &step->cells, 1, s);
+    const int code = host_inkernel_own.stencil_pass(d, f, next, cur, prev, &step->cells, 1, s);
     host_inkernel_store(f, next, step, step->cells, (step->epoch + 1) % INKERNEL_EPOCHS, true);
     if (code != 0 || !step->change) return code;
     host_inkernel_norms++;
-    DEVICE_CALL(d, max_change, f, next, cur, step->cells, step->change, s);
-    return d->fill_bytes(d, step->clear, 0, INKERNEL_NORM_BYTES, s);
+    DEVICE_CHECK(d, host_inkernel_own.max_change(d, f, next, cur, step->cells, step->change, s));
+    return host_inkernel_own.fill_bytes(d, step->clear, 0, INKERNEL_NORM_BYTES, s);
 }
 
 static inline int host_inkernel_flag_words(device *d, const field_shape *f, const void *level,
@@ -106,6 +108,7 @@ static inline int host_inkernel_flag_words(device *d, const field_shape *f, cons
 static inline void host_inkernel_give(device *d, int radius)
 {
     host_inkernel_radius = radius;
+    host_inkernel_own = *d;
     file_memory_give(d);
     d->stencil_inkernel_can = host_inkernel_can;
     d->stencil_inkernel = host_inkernel_step;

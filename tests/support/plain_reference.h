@@ -101,11 +101,10 @@ static inline _Float128 plain_coefficient(const plain *p, int base, int times, i
     return ((_Float128)base * under + (_Float128)p->alpha * times * plain_over(p->radius, k)) / under;
 }
 
-/* The weight `offset` cells along x or y, and in the middle, of a star or a line. */
-static inline double plain_star_weight(const plain *p, int offset, bool along_y)
+/* The weight `offset` cells along each axis, and in the middle, of the kinds without weights of their own. */
+static inline double plain_star_weight(const plain *p, int offset)
 {
-    const int r = p->radius, k = offset < 0 ? -offset : offset;
-    const int axes = p->two_d && p->kind != PLAIN_SWEEP ? 2 : 1;
+    const int k = offset < 0 ? -offset : offset, axes = p->two_d && p->kind != PLAIN_SWEEP ? 2 : 1;
     switch (p->kind) {
     case PLAIN_HEAT:
     case PLAIN_SWEEP:
@@ -114,11 +113,24 @@ static inline double plain_star_weight(const plain *p, int offset, bool along_y)
         return plain_round(p, k > 0 ? plain_coefficient(p, 0, 1, k) : plain_coefficient(p, 2, axes, 0));
     case PLAIN_ADVECT: return k > 0 ? plain_round(p, plain_coefficient(p, 0, offset < 0 ? k : -k, k)) : 0.0;
     case PLAIN_LAPLACE: return k > 0 ? 0.5 / axes : 0.0;
-    case PLAIN_CUSTOM: return plain_round(p, along_y ? p->weight[r + offset][r] : p->weight[r][r + offset]);
+    case PLAIN_CUSTOM:
     case PLAIN_TRANSPOSE:
     case PLAIN_KINDS: break;
     }
     return 0.0;
+}
+
+/* All weights of the kind, in the type. */
+static inline plain plain_with_weights(const plain *given)
+{
+    plain p = *given;
+    const int r = p.radius;
+    for (int k = -r; k <= r && p.kind != PLAIN_CUSTOM; k++)
+        p.weight[r][r + k] = p.weight[r + k][r] = plain_star_weight(given, k);
+    for (int i = 0; i < PLAIN_WIDTH_MAX * PLAIN_WIDTH_MAX; i++)
+        p.weight[i / PLAIN_WIDTH_MAX][i % PLAIN_WIDTH_MAX] =
+            plain_round(given, p.weight[i / PLAIN_WIDTH_MAX][i % PLAIN_WIDTH_MAX]);
+    return p;
 }
 
 /* ---- one cell ---- */
@@ -136,14 +148,15 @@ static inline void plain_add(const plain *p, plain_chain *c, double w, double u)
 
 static inline double plain_star(const plain *p, const double *u, int x, int y, bool along_x, bool along_y)
 {
+    const int r = p->radius;
     plain_chain c = { false, 0.0 };
-    for (int k = p->radius; k >= 1; k--) {
-        if (along_x) plain_add(p, &c, plain_star_weight(p, -k, false), plain_cell(p, u, x - k, y));
-        if (along_x) plain_add(p, &c, plain_star_weight(p, k, false), plain_cell(p, u, x + k, y));
-        if (along_y) plain_add(p, &c, plain_star_weight(p, -k, true), plain_cell(p, u, x, y - k));
-        if (along_y) plain_add(p, &c, plain_star_weight(p, k, true), plain_cell(p, u, x, y + k));
+    for (int k = r; k >= 1; k--) {
+        if (along_x) plain_add(p, &c, p->weight[r][r - k], plain_cell(p, u, x - k, y));
+        if (along_x) plain_add(p, &c, p->weight[r][r + k], plain_cell(p, u, x + k, y));
+        if (along_y) plain_add(p, &c, p->weight[r - k][r], plain_cell(p, u, x, y - k));
+        if (along_y) plain_add(p, &c, p->weight[r + k][r], plain_cell(p, u, x, y + k));
     }
-    plain_add(p, &c, plain_star_weight(p, 0, false), plain_cell(p, u, x, y));
+    plain_add(p, &c, p->weight[r][r], plain_cell(p, u, x, y));
     return c.sum;
 }
 
@@ -153,7 +166,7 @@ static inline double plain_box(const plain *p, const double *u, int x, int y)
     plain_chain c = { false, 0.0 };
     for (int dy = -r; dy <= r; dy++)
         for (int dx = -r; dx <= r; dx++)
-            plain_add(p, &c, plain_round(p, p->weight[r + dy][r + dx]), plain_cell(p, u, x + dx, y + dy));
+            plain_add(p, &c, p->weight[r + dy][r + dx], plain_cell(p, u, x + dx, y + dy));
     return c.sum;
 }
 
@@ -169,9 +182,10 @@ static inline bool plain_is_box(const plain *p)
 /* ---- steps: ny * nx cells each ---- */
 
 /* next from u and, for wave and advect, prev; `between` is for the first half of a sweep. */
-static inline void plain_step(const plain *p, double *next, const double *u, const double *prev,
+static inline void plain_step(const plain *given, double *next, const double *u, const double *prev,
                               double *between)
 {
+    const plain with_weights = plain_with_weights(given), *p = &with_weights;
     const bool is_box = plain_is_box(p), two_levels = p->kind == PLAIN_WAVE || p->kind == PLAIN_ADVECT;
     const double beta = p->kind == PLAIN_WAVE ? -1.0 : 1.0;
     if (p->kind == PLAIN_SWEEP) {
