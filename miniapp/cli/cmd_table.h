@@ -1,5 +1,5 @@
-/* The one table of commands and their options: what main runs, --help, the man page, the completion and the
- * sentences about mistakes are all made from it. */
+/* The one table of commands and their options: what main runs, --help, the completion and the sentences
+ * about mistakes are all made from it. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,10 +26,7 @@ const cmd_row *cmd_table_find(const char *name); /* NULL: none */
 void cmd_table_print_all(FILE *to);
 void cmd_table_print(FILE *to, const char *name);
 
-/* cmd_manual.c: --man and --completion print the manual page weft.1 and the completion for bash, which
- * `make install` leaves beside the program. 0. */
-int cmd_manual_page(FILE *to);
-int cmd_manual_completion(FILE *to);
+int cmd_completion(FILE *to); /* 0 */
 
 /* "unknown command 'rnu', did you mean run; allowed: run, bench ..." */
 void cmd_table_unknown(const char *typed, sentence *why);

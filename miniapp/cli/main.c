@@ -63,8 +63,7 @@ static int perform(int argc, char **argv)
         return print_version();
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return help(NULL);
     if (strcmp(command, "help") == 0) return help(argc >= 3 && argv[2][0] != '-' ? argv[2] : NULL);
-    if (strcmp(command, "--man") == 0) return cmd_manual_page(stdout);
-    if (strcmp(command, "--completion") == 0) return cmd_manual_completion(stdout);
+    if (strcmp(command, "--completion") == 0) return cmd_completion(stdout);
     const cmd_row *const c = cmd_table_find(command);
     if (argc < 2) return refuse(1, (char *[]){ none }, "no command; `weft --help` lists them");
     if (!c) return refuse_command(command);

@@ -22,7 +22,7 @@ load ../support/helper
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=20 time.steps=1 output.final=a.h5
     weft_alone d.ini --quiet
     local command
-    for command in --help --version --man --completion help "verify --help" info "verify a.h5" "diff a.h5 a.h5" "bench --list" \
+    for command in --help --version --completion help "verify --help" info "verify a.h5" "diff a.h5 a.h5" "bench --list" \
         "run d.ini --dry-run" "run d.ini"; do
         run bash -c '"$0" $1 2>&1 >/dev/full' "$weft" "$command"
         refused 3 "standard output"

@@ -1,11 +1,11 @@
-# What `make install` leaves: a program, its manual and completion, which say what --help says, the decks and scripts, and the pages.
+# What `make install` leaves: a program, its completion, which says what --help says, the decks and scripts, and the pages.
 load ../support/helper
 
-@test "make install: program, manual, completion, decks, scripts, and pages whose links lead to what is there" {
+@test "make install: program, completion, decks, scripts, and pages whose links lead to what is there" {
     make -s -C "$top" install-built BUILD="$BUILD" DESTDIR="$PWD/root" PREFIX=/usr >/dev/null
     local share=root/usr/share script
     root/usr/bin/weft --version | grep -q '^weft '
-    [ -s $share/man/man1/weft.1 ] && [ -s $share/bash-completion/completions/weft ]
+    [ -s $share/bash-completion/completions/weft ]
     for script in weft.sbatch study plot compare records animate panels; do [ -x $share/weft/jobs/$script ]; done
     expect "decks" "$(cd "$top/inputs" && echo *.ini *.h5)" "$(cd $share/weft/inputs && echo *.ini *.h5)"
     timeout $hang_s root/usr/bin/weft run $share/weft/inputs/custom_star1d.ini --quiet 3>&-
@@ -30,21 +30,6 @@ load ../support/helper
     echo '# edited' >>"$share/jobs/site.ini" # which a newer installation leaves
     make -s -C "$top" install-built BUILD="$BUILD" PREFIX="$PWD/there" >/dev/null
     expect "the site's file" '# edited' "$(tail -n 1 "$share/jobs/site.ini")"
-}
-
-@test "the manual names every command, option and key of --help, and is sound roff" {
-    "$weft" --man >weft.1
-    tr -d '\\' <weft.1 >plain
-    local command word
-    for command in $("$weft" --help | awk '/^  [a-z]/ { print $1 }'); do
-        grep -q "^.SS \"weft $command\"" plain || { echo "no $command"; return 1; }
-        for word in $("$weft" $command --help | awk '/^  (--)?[a-z]/ { print $1 }'); do
-            grep -qF -- "$word" plain || { echo "no $word of $command"; return 1; }
-        done
-    done
-    command -v groff >/dev/null || skip "groff is missing, which checks the page"
-    expect "groff's warnings" "" "$(LC_ALL=C groff -ww -man -Tascii weft.1 2>&1 >page)"
-    grep -q 'grid.nx' page
 }
 
 # The last word is the one to be completed; an empty one follows a space. The program is asked for words.
