@@ -74,7 +74,7 @@ def count: type == "number" and . == floor;
 @test "what is unknown is one sentence, and nothing runs" {
     local mistake
     for mistake in "transpos|no rung transpos" "transpose/naiverow|no rung transpose/naiverow" "transpose nz=5|the key of nz=5" \
-        "transpose nx=0|nx = 0; allowed: a whole number from 1 to" "transpose nx=12b|nx = 12b" \
+        "transpose nx=0|nx = 0; allowed: whole numbers 1 .." "transpose nx=12b|nx = 12b" \
         "transpose dtype=f16|dtype = f16; allowed: f32, f64" "device=gpu|device = gpu; allowed: auto, host, cuda" \
         "transpose samples=some|samples = some" "--lst|--lst" "--foo=bar transpose/copyRow|--foo=bar"; do
         run bench ${mistake%|*}

@@ -104,5 +104,5 @@ lying() { # what... : preloaded, in what is started here
     run "$weft" check fs . byte=3
     refused 2 "unknown key 'byte', did you mean bytes"
     run "$weft" check fs . seconds=0
-    refused 2 "seconds = 0; allowed: a whole number from 1 to 3600"
+    refused 2 "seconds = 0; allowed: whole numbers 1 .. 3600"
 }
