@@ -1,4 +1,4 @@
-/* The one table behind parsing, --help, the completion, the resolved deck and the comparison of two decks
+/* The one table behind parsing, --help, the resolved deck and the comparison of two decks
  * (docs/contract.md, "Deck"): a row per key. Private to config*.c: config_table.c reads a value by itself,
  * config.c holds the values against each other, config_text.c writes them. */
 #pragma once

@@ -139,8 +139,9 @@ void config_print_keys(void *file)
     for (size_t i = 0; i < config_table_count; i++) {
         const cmd_key *row = &config_table[i];
         char allowed[CMD_KEY_ALLOWED_BYTES];
-        terminal_say(file, 23, "  %-18s %s%s%s (%s)", row->key, cmd_key_allowed(row, allowed), row->unit ? ", " : "",
-                     row->unit ? row->unit : "", row->preset_text ? row->preset_text : row->preset);
+        terminal_say(file, 23, "  %-18s %s%s%s (%s)", row->key, cmd_key_allowed(row, allowed),
+                     row->unit ? ", " : "", row->unit ? row->unit : "",
+                     row->preset_text ? row->preset_text : row->preset);
         if (row->help) terminal_say(file, 23, "  %-18s   %s", "", row->help);
     }
     terminal_wrap(

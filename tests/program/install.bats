@@ -1,11 +1,10 @@
-# What `make install` leaves: a program, its completion, which says what --help says, the decks and scripts, and the pages.
+# What `make install` leaves: a program, the decks and scripts, and the pages.
 load ../support/helper
 
-@test "make install: program, completion, decks, scripts, and pages whose links lead to what is there" {
+@test "make install: program, decks, scripts, and pages whose links lead to what is there" {
     make -s -C "$top" install-built BUILD="$BUILD" DESTDIR="$PWD/root" PREFIX=/usr >/dev/null
     local share=root/usr/share script
     root/usr/bin/weft --version | grep -q '^weft '
-    [ -s $share/bash-completion/completions/weft ]
     for script in weft.sbatch study plot compare records animate panels; do [ -x $share/weft/jobs/$script ]; done
     expect "decks" "$(cd "$top/inputs" && echo *.ini *.h5)" "$(cd $share/weft/inputs && echo *.ini *.h5)"
     timeout $hang_s root/usr/bin/weft run $share/weft/inputs/custom_star1d.ini --quiet 3>&-
@@ -30,47 +29,6 @@ load ../support/helper
     echo '# edited' >>"$share/jobs/site.ini" # which a newer installation leaves
     make -s -C "$top" install-built BUILD="$BUILD" PREFIX="$PWD/there" >/dev/null
     expect "the site's file" '# edited' "$(tail -n 1 "$share/jobs/site.ini")"
-}
-
-# The last word is the one to be completed; an empty one follows a space. The program is asked for words.
-weft() { "$weft" "$@"; }
-completed() { # command line
-    COMP_LINE=$1 COMP_POINT=${#1} COMPREPLY=()
-    _weft
-    printf '%s\n' "${COMPREPLY[@]}" | sort | xargs
-}
-
-@test "completion: commands, options, keys, values, families and files" {
-    "$weft" --completion >completion
-    . ./completion
-    touch a.ini a.txt a.h5
-    mkdir folder
-    expect commands "$("$weft" --help | awk '/^  [a-z]/ { print $1 }' | { cat; echo --help; echo --version; } | sort | xargs)" \
-        "$(completed 'weft ')"
-    expect "a command" run "$(completed 'weft ru')"
-    expect options "--dry-run" "$(completed 'weft run a.ini --d')"
-    expect keys "grid.nx= grid.ny=" "$(completed 'weft run a.ini grid.n')"
-    expect kinds "wave" "$(completed 'weft run a.ini problem.kind=w')"
-    expect "words of a sentence" "" "$(completed 'weft run a.ini ' | tr ' ' '\n' | grep '^[^.]*=')"
-    expect "values of a switch" "false true" "$(completed 'weft run a.ini checkpoint.async=')"
-    expect "decks and folders" "a.ini folder" "$(completed 'weft run ' | tr ' ' '\n' | grep -v = | xargs)"
-    expect "state files" "a.h5 folder" "$(completed 'weft verify ')"
-    expect "what to restart from" "a.h5 folder" "$(completed 'weft run a.ini --restart ')"
-    expect families "stencil" "$(completed 'weft bench stenc')"
-    expect "keys of bench" "dtype=" "$(completed 'weft bench dty')"
-}
-
-@test "completion as a person types it: keys and values, without a backslash before the '='" {
-    command -v script >/dev/null || skip "script is missing, which makes a terminal"
-    script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
-    "$weft" --completion >completion
-    touch deck.ini
-    echo 'weft() { case $1 in help) '"'$weft'"' "$@" ;; *) printf "<%s>" "$@"; echo ;; esac; }; . ./completion; PS1="> "' >rc
-    # a tab completes as far as it can; what was typed is run, and the shell left
-    printf 'weft ru\tde\tproblem.ki\tw\tgrid.nx\t5 run.tr\tst\t\nexit\n' >keys
-    TERM=dumb timeout 20 script -qec "bash --noprofile --rcfile rc -i" /dev/null <keys >seen 2>&1 3>&-
-    grep -q '<run><deck.ini><problem.kind=wave><grid.nx=5><run.transport=staged>' seen || { cat seen; return 1; }
-    ! grep -q '\\=' seen || { cat seen; return 1; }
 }
 
 # A stand-in for a library: a shared object of that soname that needs the others given.
