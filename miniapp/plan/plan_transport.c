@@ -84,7 +84,7 @@ static void ways_of(const plan_exchange *e, link_kind kind, plan_way way[TRANSPO
 {
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         way[t] = (plan_way){ "", (int)t, t == TRANSPORT_PEER ? PLAN_PEER_WEIGHT : 1, e->slowest_s[t][kind] };
-        snprintf(way[t].name, sizeof way[t].name, "%s", transport_kind_name(t));
+        snprintf(way[t].name, sizeof way[t].name, "over %s %s", transport_kind_name(t), link_kind_name[kind]);
     }
 }
 
@@ -132,19 +132,15 @@ static void share_out(const plan_facts *f, const plan_exchange *e, const decomp 
 static void explain_trials(const plan_exchange *e, sentence *because)
 {
     const char *before = "of the transports that were tried it serves best: an exchange alone takes ";
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-        for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-            if (e->links[kind] == 0 || isinf(e->slowest_s[t][kind])) continue;
-            sentence_add(because, "%s%s over %s %s", before, figure_seconds(e->slowest_s[t][kind]).text,
-                         transport_kind_name(t), link_kind_name[kind]);
-            before = ", ";
-        }
-    sentence_add(because, "; half of peer's time counts, since its stores hide behind the step");
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         plan_way way[TRANSPORT_KINDS];
+        if (e->links[kind] == 0) continue;
         ways_of(e, kind, way);
-        if (e->links[kind] > 0) plan_say_close(because, way, TRANSPORT_KINDS, (int)e->favourite[kind]);
+        sentence_add(because, "%s", before);
+        plan_say_ways(because, way, TRANSPORT_KINDS, (int)e->favourite[kind]);
+        before = "; ";
     }
+    sentence_add(because, "; half of peer's time counts, since its stores hide behind the step");
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         const char *why = left_out(e, t);
         if (why && why[0]) sentence_add(because, "; not %s: %s", transport_kind_name(t), why);

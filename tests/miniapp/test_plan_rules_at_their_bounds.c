@@ -496,7 +496,7 @@ static void a_close_choice_says_so(void **state)
     m.exchange_s[TRANSPORT_PEER][LINK_INSIDE_HOST] = 2.02e-5; /* half of it counts, beside 10 us */
     m.exchange_s[TRANSPORT_STAGED][LINK_INSIDE_HOST] = 1e-3;
     m.exchange_s[TRANSPORT_MAPPED][LINK_INSIDE_HOST] = 1e-3;
-    assert_close(on_two(""), PLAN_TRANSPORT, "peer would be taken if 1.0 % faster");
+    assert_close(on_two(""), PLAN_TRANSPORT, "over peer inside a host would be taken if 1.0 % faster");
     assert_close(on_two("transport = peer"), PLAN_TRANSPORT, NULL);
 }
 
