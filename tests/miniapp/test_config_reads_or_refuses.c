@@ -1,5 +1,5 @@
-/* Every mistake in a deck is refused in one sentence with the key, the value as written and what is allowed. A
- * resolved deck reads back to the same config, byte for byte, and what a deck leaves out has its default. */
+/* Every mistake in a deck is refused in one sentence with the key, the value as written and what is allowed.
+ * A resolved deck reads back to the same config, byte for byte, and what a deck leaves out has its default. */
 #include "core/cell.h"
 #include "support/problem_harness.h"
 
@@ -19,7 +19,8 @@ static void read_with(deck *d, const char *text, const char *assignments)
 
 /* ---- mistakes ---- */
 
-static const char sound[] = "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 64\nny = 32\n[time]\nsteps = 10\n";
+static const char sound[] =
+    "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 64\nny = 32\n[time]\nsteps = 10\n";
 
 typedef struct mistake {
     const char *changes;
