@@ -3,7 +3,6 @@
 #include "config/config_table.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "output/record.h"
 #include "plan/plan.h"
@@ -225,38 +224,31 @@ static json_t *plan_as_json(const imagined *i, const plan_facts *f, const plan *
     return record_add(o, all, sizeof all / sizeof *all);
 }
 
-static int make_and_print(imagined *i, sentence *why)
+int plan_print_json(const request *q, sentence *why)
 {
-    const request *q = i->q;
-    const plan_facts facts = { .device = i->cuda ? DEVICE_CUDA : DEVICE_HOST,
+    imagined i = { .q = q, .cuda = q->cfg.run.device != CONFIG_DEVICE_HOST, .asks = json_object() };
+    const plan_facts facts = { .device = i.cuda ? DEVICE_CUDA : DEVICE_HOST,
                                .threads = 1,
                                .ranks = q->ranks,
                                .hosts = (q->ranks + q->per_host - 1) / q->per_host,
                                .per_host = q->per_host,
                                .most_on_device = 1,
                                .mpi_claims_cuda = true,
-                               .no_graphs = i->cuda ? NULL : "the host device has none",
+                               .no_graphs = i.cuda ? NULL : "the host device has none",
                                .block_steps = block_steps,
-                               .owner = i };
-    const plan_trial trial = { .context = i, .exchange = exchange, .can = can, .blocks = blocks };
+                               .owner = &i };
+    const plan_trial trial = { .context = &i, .exchange = exchange, .can = can, .blocks = blocks };
     static plan p; /* large */
-    const plan_question question = { &q->cfg, &i->of.op, &facts, q->answers ? &trial : NULL };
-    const int status = plan_make(&p, &question, why);
-    if (status != 0) return status;
-    json_t *o = plan_as_json(i, &facts, &p);
-    if (ranks_mine(ranks_world()) == 0 && json_dumpf(o, stdout, 0) == 0) printf("\n");
-    json_decref(o);
-    return 0;
-}
-
-int plan_print_json(const request *q, sentence *why)
-{
-    imagined i = { .q = q, .cuda = q->cfg.run.device != CONFIG_DEVICE_HOST, .asks = json_object() };
+    int status = CHECK_EXIT_USAGE;
     i.answers = json_loads(q->answers ? q->answers : "{}", 0, NULL);
     problem_make(&i.of, &q->cfg);
-    int status = CHECK_EXIT_USAGE;
-    if (json_is_object(i.answers)) status = make_and_print(&i, why);
+    if (json_is_object(i.answers))
+        status = plan_make(
+            &p, &(plan_question){ &q->cfg, &i.of.op, &facts, q->answers ? &trial : NULL }, why);
     else sentence_set(why, "answers = %.200s; allowed: an object of JSON", q->answers);
+    json_t *const o = status == 0 ? plan_as_json(&i, &facts, &p) : NULL;
+    if (o && ranks_mine(ranks_world()) == 0 && json_dumpf(o, stdout, 0) == 0) printf("\n");
+    json_decref(o);
     json_decref(i.answers);
     json_decref(i.asks);
     return status;

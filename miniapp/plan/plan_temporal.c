@@ -85,14 +85,14 @@ static int longest_worth_a_trial(plan *p, const plan_question *q)
                   least = limits_of[q->facts->device].cells_least;
     sentence *because = &p->because[PLAN_BLOCK];
     const char *none = no_blocks(q);
+    int longest = 1;
     if (!none && c->run.tune == CONFIG_TUNE_OFF) none = "run.tune = off: there are no trials";
     if (none) sentence_set(because, "%s", none);
     else if (cells < least)
         sentence_set(because,
                      "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
                      least);
-    const int longest = none || cells < least ? 1 : worth_a_trial(q, longest_tried(q));
-    if (longest == 1 && because->text[0] == '\0')
+    else if ((longest = worth_a_trial(q, longest_tried(q))) == 1)
         sentence_set(because, "the run, or what lies between its norms, checkpoints and frames, is too "
                               "short for blocks of steps");
     return longest;

@@ -4,7 +4,6 @@
  * of the slowest rank. */
 #include <math.h>
 
-#include "files/figure.h"
 #include "plan/plan_rules.h"
 
 /* ---- links ---- */
@@ -216,20 +215,19 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
 {
     sentence why = { "" }, *because = &p->because[PLAN_REDISTRIBUTION];
     const transport_kind t = p->redist_transport = choose_transposes(p, q, asked, &why);
-    const bool halos = has_links(&p->exchange), other = asked != TRANSPORT_AUTO && asked != t;
-    const bool told = other && halos && p->exchange.tried && p->exchange.used[asked] == 0; /* of the halos */
+    const bool halos = has_links(&p->exchange);
     if (!halos) p->transport = t;
-    if (other) sentence_set(because, "run.transport = %s: %s", transport_kind_name(asked), why.text);
-    else
+    if (asked != TRANSPORT_AUTO && asked != t) {
+        sentence_set(because, "run.transport = %s: %s", transport_kind_name(asked), why.text);
+        plan_add_note(p, true, "%s; using %s%s", because->text, transport_kind_name(t),
+                      halos ? " for transposes" : "");
+    } else
         sentence_set(because, "%s",
                      asked == t            ? "run.transport asks for it"
                      : t == TRANSPORT_PEER ? "all ranks reach each other's memory, and none shares its GPU"
                      : t == TRANSPORT_AWARE
                          ? "MPI takes device buffers, and not all ranks reach each other's memory"
                          : "neither can MPI take device buffers nor do all ranks reach each other");
-    if (other && !told)
-        plan_add_note(p, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked), why.text,
-                      transport_kind_name(t), halos ? " for transposes" : "");
 }
 
 static void use_everywhere(plan *p, transport_kind t)
