@@ -108,6 +108,8 @@ bool record_may_write(const char *key, const char *path, sentence *why)
     int code;
     if (stat(path, &there) == 0) {
         code = S_ISDIR(there.st_mode) ? EISDIR : access(path, W_OK) != 0 ? errno : 0;
+    } else if (errno == ENAMETOOLONG) {
+        code = errno;
     } else {
         replace_directory_of(folder, sizeof folder, path);
         code = access(folder, W_OK | X_OK) != 0 ? errno : 0;

@@ -48,8 +48,6 @@ typedef struct kind_row {
     int words;           /* read and written per cell and step, at least */
     kind_alpha alpha;    /* the range up to the limit; it is open at 0 if it does not include 0 */
     const double *alpha_limit[2]; /* of 1D and 2D grids, by order; NULL: none */
-    double v_sum[2];     /* bound on a sum that reads only a dirichlet side's V, in units of V, for radius 1
-                          * and above; kinds with weights: by these */
     const char *field[KIND_FIELDS_MAX]; /* of a state file; pictures show main_field; NULL: no second one */
     int main_field;
 } kind_row;

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,41 +12,72 @@
 #include "base/terminal.h"
 #include "deck/deck.h"
 
-static bool set_word(const cmd_key *k, const char *text, int *out, sentence *why)
+bool cmd_key_number(const char *text, double *to)
 {
-    for (*out = 0; k->word[*out]; ++*out)
-        if (strcmp(text, k->word[*out]) == 0) return true;
-    sentence_set(why, "%s = %.200s; allowed: ", k->key, text);
-    for (int i = 0; k->word[i]; i++) sentence_add(why, "%s%s", i > 0 ? ", " : "", k->word[i]);
-    return false;
+    char *end;
+    if (!*text || strspn(text, "+-.0123456789eE") != strlen(text)) return false;
+    *to = strtod(text, &end);
+    return *end == '\0' && isfinite(*to);
 }
 
-static bool set_whole(const cmd_key *k, const char *text, int64_t *out, sentence *why)
+int cmd_key_word(const char *const *word, const char *text)
 {
-    if (deck_whole(text, out) && (double)*out >= k->least && (double)*out <= k->most) return true;
-    return sentence_refuse(
-        why, "%s = %.200s; allowed: a whole number from %.0f to %.0f, as in 64, 4k (4096) or 1e6", k->key,
-        text, k->least, k->most);
+    for (int i = 0; word[i]; i++)
+        if (strcmp(word[i], text) == 0) return i;
+    return -1;
 }
 
 /* "8h", "30m", "90s", "90". */
-static bool set_seconds(const cmd_key *k, const char *text, double *out, sentence *why)
+static bool read_seconds(const char *text, double *to)
 {
     char *end;
     const double number = strtod(text, &end), unit = *end == 'h' ? 3600 : *end == 'm' ? 60 : 1;
-    const bool is_number = end != text && (!*end || (strchr("hms", *end) && !end[1]));
-    *out = number * unit;
-    if (is_number && *out >= k->least && *out <= k->most) return true;
-    return sentence_refuse(why, "%s = %.200s; allowed: %g s to %g days, as in 8h, 30m or 90s", k->key, text,
-                           k->least, k->most / (24 * 3600));
+    *to = number * unit;
+    return end != text && (!*end || (strchr("hms", *end) && !end[1]));
 }
 
-static bool set_folder(const cmd_key *k, const char *text, const char **out, sentence *why)
+bool cmd_key_read(const cmd_key *k, void *to, const char *text, sentence *why)
 {
-    *out = text;
-    if (access(text, W_OK | X_OK) == 0) return true;
-    return sentence_refuse(why, "%s = %.900s: %s; allowed: a folder in which files can be made", k->key, text,
-                           strerror(errno));
+    void *const at = (char *)to + k->at;
+    int64_t whole = 0;
+    double number = 0;
+    why->text[0] = '\0';
+    switch (k->kind) {
+    case CMD_KEY_WORD:
+        *(int *)at = cmd_key_word(k->word, text) + (int)k->least;
+        return cmd_key_word(k->word, text) >= 0;
+    case CMD_KEY_WHOLE:
+    case CMD_KEY_INT:
+        if (!deck_whole(text, &whole) || (double)whole < k->least || (double)whole > k->most) return false;
+        if (k->kind == CMD_KEY_INT) *(int *)at = (int)whole;
+        else *(int64_t *)at = whole;
+        return true;
+    case CMD_KEY_NUMBER:
+    case CMD_KEY_SECONDS:
+        if (k->kind == CMD_KEY_NUMBER ? !cmd_key_number(text, &number) : !read_seconds(text, &number))
+            return false;
+        *(double *)at = number;
+        return k->least == k->most || (number >= k->least && number <= k->most);
+    case CMD_KEY_FOLDER:
+        *(const char **)at = text;
+        return access(text, W_OK | X_OK) == 0 || sentence_refuse(why, "%s", strerror(errno));
+    case CMD_KEY_OUTPUT: *(const char **)at = strcmp(text, "none") == 0 ? "" : text; return true;
+    default: *(const char **)at = text; return true;
+    }
+}
+
+const char *cmd_key_allowed(const cmd_key *k, char to[CMD_KEY_ALLOWED_BYTES])
+{
+    size_t used = 0;
+    if (k->allowed) return k->allowed;
+    if (k->kind == CMD_KEY_FOLDER) return "a folder in which files can be made";
+    if (k->kind == CMD_KEY_SECONDS)
+        snprintf(to, CMD_KEY_ALLOWED_BYTES, "%g s to %g days, as in 8h, 30m or 90s", k->least,
+                 k->most / (24 * 3600));
+    else snprintf(to, CMD_KEY_ALLOWED_BYTES, "whole numbers %.0f .. %.0f", k->least, k->most);
+    for (int i = 0; k->word && k->word[i] && used < CMD_KEY_ALLOWED_BYTES; i++)
+        used += (size_t)snprintf(to + used, CMD_KEY_ALLOWED_BYTES - used, "%s%s", i ? ", " : "", k->word[i]);
+    return to;
 }
 
 enum { CMD_KEYS_MAX = 16 };
@@ -62,6 +94,8 @@ bool cmd_key_set(const cmd_key *keys, int count, void *to, const char *typed, se
 {
     const cmd_key *const k = cmd_key_find(keys, count, typed);
     const char *const text = strchr(typed, '=') + 1;
+    char allowed[CMD_KEY_ALLOWED_BYTES];
+    sentence reason;
     if (!k) {
         const char *known[CMD_KEYS_MAX];
         char *const key = strndup(typed, (size_t)(text - 1 - typed));
@@ -71,21 +105,9 @@ bool cmd_key_set(const cmd_key *keys, int count, void *to, const char *typed, se
         free(key);
         return false;
     }
-    void *const at = (char *)to + k->at;
-    int64_t whole = 0;
-    switch (k->kind) {
-    case CMD_KEY_WORD: return set_word(k, text, at, why);
-    case CMD_KEY_WHOLE: return set_whole(k, text, at, why);
-    case CMD_KEY_INT:
-        if (!set_whole(k, text, &whole, why)) return false;
-        *(int *)at = (int)whole;
-        return true;
-    case CMD_KEY_SECONDS: return set_seconds(k, text, at, why);
-    case CMD_KEY_FOLDER: return set_folder(k, text, at, why);
-    case CMD_KEY_TEXT: *(const char **)at = text; return true;
-    case CMD_KEY_OUTPUT: *(const char **)at = strcmp(text, "none") == 0 ? "" : text; return true;
-    }
-    return false;
+    if (cmd_key_read(k, to, text, &reason)) return true;
+    return sentence_refuse(why, "%s = %.900s%s%s; allowed: %s", k->key, text, reason.text[0] ? ": " : "",
+                           reason.text, cmd_key_allowed(k, allowed));
 }
 
 void cmd_key_print(void *file, const cmd_key *keys, int count, int width)

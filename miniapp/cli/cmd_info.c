@@ -20,6 +20,22 @@ const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
     { "--json", NULL, "print one JSON object, for programs" },
 };
 
+int cmd_version(void *to)
+{
+    char mpi[256];
+    const int cuda = device_cuda_built();
+    topology_mpi_version(mpi, sizeof mpi);
+    fprintf(to, "weft %s (%s)\n", version_number, version_git);
+    fprintf(to, "MPI      %s\nHDF5     %s\n", mpi, machine_hdf5_version());
+    if (cuda)
+        fprintf(to, "CUDA     %d.%d, NCCL: %s\n", cuda / 1000, cuda % 1000 / 10,
+                transport_nccl_built ? "yes" : "no");
+    else fprintf(to, "CUDA     none\n");
+    /* gcc's is a number, clang's has its name */
+    fprintf(to, "compiler %s%s\n", strchr(__VERSION__, ' ') ? "" : "gcc ", __VERSION__);
+    return 0;
+}
+
 /* ---- the object ---- */
 
 static json_t *rank_json(const topology *t, device *d)
@@ -92,24 +108,6 @@ static int int_of(const json_t *o, const char *key)
     return (int)json_integer_value(json_object_get(o, key));
 }
 
-static const char *yes_or_no(const json_t *o, const char *key)
-{
-    return json_is_true(json_object_get(o, key)) ? "yes" : "no";
-}
-
-/* Hosts are compared by their ranks, without what names a rank or a GPU or changes from second to second. */
-static json_t *likeness(const json_t *ranks, const hosts *where, int host)
-{
-    static const char *const own[] = { "rank", "host", "uuid", "free_bytes" };
-    json_t *all = json_array();
-    for (int i = where->begin[host]; i < where->begin[host + 1]; i++) {
-        json_t *of_rank = json_copy(json_array_get(ranks, (size_t)where->rank[i]));
-        for (size_t k = 0; k < sizeof own / sizeof *own; k++) json_object_del(of_rank, own[k]);
-        json_array_append_new(all, of_rank);
-    }
-    return all;
-}
-
 /* The columns of a rank's row, each a member of its object. */
 static const struct {
     const char *heading, *key;
@@ -141,61 +139,34 @@ static void print_rank(FILE *to, const json_t *r)
     if (json_is_string(json_object_get(r, "wrong"))) fprintf(to, "         WRONG: %s\n", text_of(r, "wrong"));
 }
 
-/* like: of each host the first one that is like it, perhaps itself. */
-static void print_host(FILE *to, const json_t *ranks, const hosts *where, const int *like, int host)
-{
-    enum { NAMED = 3 };
-    int alike = 0;
-    const int begin = where->begin[host], count = where->begin[host + 1] - begin;
-    const json_t *first = json_array_get(ranks, (size_t)where->rank[begin]);
-    fprintf(to, "host     %s", text_of(first, "host"));
-    for (int h = host + 1; h < where->count; h++)
-        if (like[h] == host && alike++ < NAMED)
-            fprintf(to, "%s%s", alike == 1 ? " and, alike, " : ", ",
-                    text_of(json_array_get(ranks, (size_t)where->rank[where->begin[h]]), "host"));
-    if (alike > NAMED) fprintf(to, " and %d more", alike - NAMED);
-    fprintf(to, ": %d rank%s, %s", count, count == 1 ? "" : "s", text_of(first, "name"));
-    if (int_of(first, "threads") > 0) fprintf(to, ", threads: %d", int_of(first, "threads"));
-    fputc('\n', to);
-    for (int i = 0; i < count; i++) print_rank(to, json_array_get(ranks, (size_t)where->rank[begin + i]));
-}
-
-/* Hosts that are alike are one block, or a thousand ranks would fill pages. */
 static void print_hosts(FILE *to, const json_t *ranks, const hosts *where)
 {
-    json_t *all = json_array();
-    int *like = CHECK_CALLOC(where->count, sizeof *like);
     fprintf(to, "         %-14s", "GPU");
     for (int i = 0; i < COLUMNS; i++) fprintf(to, " %-*s", column[i].width, column[i].heading);
     fprintf(to, " free GB\n");
-    for (int h = 0; h < where->count; h++) {
-        json_array_append_new(all, likeness(ranks, where, h));
-        while (!json_equal(json_array_get(all, (size_t)like[h]), json_array_get(all, (size_t)h))) like[h]++;
+    for (int host = 0; host < where->count; host++) {
+        const int begin = where->begin[host], count = where->begin[host + 1] - begin;
+        const json_t *first = json_array_get(ranks, (size_t)where->rank[begin]);
+        fprintf(to, "host     %s: %d rank%s, %s", text_of(first, "host"), count, count == 1 ? "" : "s",
+                text_of(first, "name"));
+        if (int_of(first, "threads") > 0) fprintf(to, ", threads: %d", int_of(first, "threads"));
+        fputc('\n', to);
+        for (int i = 0; i < count; i++)
+            print_rank(to, json_array_get(ranks, (size_t)where->rank[begin + i]));
     }
-    for (int h = 0; h < where->count; h++)
-        if (like[h] == h) print_host(to, ranks, where, like, h);
-    json_decref(all);
-    free(like);
 }
 
 static void print_table(FILE *to, const json_t *o, const hosts *where)
 {
-    const json_t *built = json_object_get(o, "built"), *mpi = json_object_get(o, "mpi"),
-                 *hdf5 = json_object_get(o, "hdf5"), *takes = json_object_get(mpi, "takes_device_buffers");
-    const bool started = json_is_string(json_object_get(mpi, "thread_level")), passed = json_is_true(takes);
-    fprintf(to, "weft     %s (%s)\n", text_of(o, "version"), text_of(o, "git"));
-    fprintf(to, "built    CUDA: %s, NCCL: %s, debug: %s, OpenMP %d, compiler %s\n", yes_or_no(built, "cuda"),
-            yes_or_no(built, "nccl"), yes_or_no(built, "debug"), int_of(built, "openmp"),
-            text_of(built, "compiler"));
-    fprintf(to, "mpi      %s; MPI %s, %s%s\n", text_of(mpi, "version"), text_of(mpi, "standard"),
-            started ? "threads: " : "not started: no launcher and no GPU here",
-            started ? text_of(mpi, "thread_level") : "");
-    fprintf(to, "mpi+cuda claims to take device buffers: %s; test: %s%s\n", yes_or_no(mpi, "claims_cuda"),
+    const json_t *mpi = json_object_get(o, "mpi"), *takes = json_object_get(mpi, "takes_device_buffers");
+    const bool passed = json_is_true(takes);
+    (void)cmd_version(to);
+    fprintf(to, "mpi+cuda claims to take device buffers: %s; test: %s%s\n",
+            json_is_true(json_object_get(mpi, "claims_cuda")) ? "yes" : "no",
             passed                ? "passed"
             : json_is_null(takes) ? "not run, "
                                   : "failed, ",
             passed ? "" : text_of(mpi, "why_not"));
-    fprintf(to, "hdf5     %s, parallel: %s\n", text_of(hdf5, "version"), yes_or_no(hdf5, "parallel"));
     if (int_of(o, "gpus_visible") > 0)
         fprintf(to, "gpus     %d visible to rank 0, driver %s\n", int_of(o, "gpus_visible"),
                 text_of(o, "driver"));

@@ -1,4 +1,5 @@
-/* weft: MPI multi-GPU stencil and transpose mini-app. */
+/* weft: MPI multi-GPU stencil and transpose mini-app. Commands are rows of a table: what main runs, --help
+ * and the sentences about mistakes come from it. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -9,28 +10,125 @@
 
 #include "base/cmd.h"
 #include "base/machine.h"
-#include "cli/cmd_table.h"
+#include "base/terminal.h"
+#include "bench/bench_request.h"
+#include "check/check.h"
+#include "config/config.h"
+#include "config/request.h"
 #include "core/fp.h"
 #include "ranks/check.h"
 #include "topology/topology.h"
-#include "transports/transport.h"
 
-static int print_version(void)
+static const struct cmd_row {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *operands, *summary;
+    const char *text;               /* paragraphs */
+    const cmd_option *option;       /* CMD_OPTIONS_MAX of them; NULL: none */
+    void (*print_keys)(void *file); /* a FILE *; NULL: it takes none */
+    const char *keys, *exit_status; /* a line above the keys; sentences, NULL: as of all commands */
+} commands[] = {
+    { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
+      "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the "
+      "default.",
+      request_options, config_print_keys, "Keys:", NULL },
+    { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]",
+      "ladder: measure ways to move and compute data",
+      "Measures what this device can do and how near each way of moving or computing data comes to it. Every "
+      "rung is checked against the host's answer before it is timed; its rate is printed beside a ceiling "
+      "measured in the same run.\n"
+      "Rates of rungs and ceilings are computed from the median of the samples. The spread is (90th "
+      "percentile - minimum) / median; rows with a spread above 10 % are marked with *: the machine was not "
+      "quiet.\n"
+      "Families halo, alltoall and io use all ranks together; they run if there are several ranks or if they "
+      "are named. A rank that takes more than 5 % longer than the median rank is named.\n"
+      "`--list` names the page that explains a family.",
+      bench_request_options, bench_request_print_keys,
+      "Keys, in addition to the parameters that --list shows:",
+      "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file "
+      "failure." },
+    { "check", cmd_check, "[fs DIR] [key=value ...]", "does this machine deliver, and if not, which part",
+      "Tries every GPU's memory, arithmetic and copies, every link of two GPUs and of two hosts, all ranks "
+      "together, and the file system; each is verified bit for bit, then timed. Prints one page: a verdict, "
+      "each figure beside the others of its kind, and which part is to blame for what is slow or wrong.\n"
+      "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
+      "on.",
+      NULL, check_request_print_keys, "Keys:",
+      "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a signal came before there "
+      "were rounds enough, a rank hangs, or a file or device failed; 4 not judged." },
+    { "info", cmd_info, "", "what this machine and this build offer",
+      "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms "
+      "that; HDF5; and a table of who drives what: every rank's GPU and its PCI address, the NUMA node and "
+      "cores near to it, the cores that the rank may use, the nearest network cards, and what is wrong with "
+      "that, host by host.",
+      cmd_info_options, NULL, NULL, NULL },
+    { "verify", cmd_verify, "FILE_OR_DIR ...", "check state files: every block and fingerprint",
+      "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums "
+      "and its fingerprint with the stored ones, and names the dataset, block and rows (in 1D, columns) that "
+      "are damaged.",
+      NULL, NULL, NULL, "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable." },
+    { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
+      "Compares two state files cell by cell, or the checkpoints of two folders step by step; a step that "
+      "only one folder has is named. Prints how many cells differ, and the largest absolute and relative "
+      "difference, each with its place. Only a few megabytes of a field are in memory at a time.",
+      NULL, NULL, NULL,
+      "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable." },
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+typedef struct cmd_row cmd_row;
+
+static const char status_of_all[] =
+    "0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 4 not judged; 75 "
+    "stopped by a signal or its time limit, with a checkpoint.";
+
+/* The command of that name; NULL: there is none. */
+static const cmd_row *find(const char *name)
 {
-    char mpi[256];
-    topology_mpi_version(mpi, sizeof mpi);
-    const int cuda = device_cuda_built();
-    printf("weft %s (%s)\n", version_number, version_git);
-    printf("MPI       %s\n", mpi);
-    printf("HDF5      %s\n", machine_hdf5_version());
-    if (cuda)
-        printf("CUDA      %d.%d, NCCL: %s\n", cuda / 1000, cuda % 1000 / 10,
-               transport_nccl_built ? "yes" : "no");
-    else printf("CUDA      none\n");
-    /* gcc's is a number, clang's has its name */
-    printf("compiler  %s%s\n", strchr(__VERSION__, ' ') ? "" : "gcc ", __VERSION__);
-    return 0;
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    return NULL;
 }
+
+/* How many options a command has beside --help and --version. */
+static int options_of(const cmd_row *c)
+{
+    int count = 0;
+    while (c->option && count < CMD_OPTIONS_MAX && c->option[count].name) count++;
+    return count;
+}
+
+/* ---- help ---- */
+
+static void print_all(void)
+{
+    printf("weft %s: MPI multi-GPU stencil and transpose mini-app and benchmark\n\n", version_number);
+    printf("usage: [mpirun -n RANKS] weft COMMAND ...\n\n");
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  %-7s %-35s %s\n", commands[i].name, commands[i].operands, commands[i].summary);
+    printf("\n`weft help COMMAND` describes one. Try: mpirun -n 2 weft run inputs/heat2d.ini\n");
+    terminal_say(stdout, 0, "Exit status: %s", status_of_all);
+}
+
+static void print_command(const cmd_row *c)
+{
+    sentence options = { "" };
+    for (int i = 0; i < options_of(c); i++)
+        sentence_add(&options, " [%s%s%s]", c->option[i].name, c->option[i].argument ? " " : "",
+                     c->option[i].argument ? c->option[i].argument : "");
+    terminal_say(stdout, 7, "usage: [mpirun -n RANKS] weft %s%s%s%s\n", c->name, c->operands[0] ? " " : "",
+                 c->operands, options.text);
+    terminal_wrap(stdout, c->text, 0);
+    for (int i = 0; i < options_of(c); i++)
+        terminal_say(stdout, 14, "  %-11s %s", c->option[i].name, c->option[i].help);
+    if (c->print_keys) {
+        printf("\n%s\n", c->keys);
+        c->print_keys(stdout);
+    }
+    putchar('\n');
+    terminal_say(stdout, 0, "Exit status: %s", c->exit_status ? c->exit_status : status_of_all);
+}
+
+/* ---- mistakes ---- */
 
 /* The user's mistake in the words of a command, whose name comes first. */
 static int refuse(int argc, char **argv, const char *why)
@@ -41,16 +139,39 @@ static int refuse(int argc, char **argv, const char *why)
 
 static int refuse_command(char *typed)
 {
+    const char *name[COMMANDS];
     sentence why;
-    cmd_table_unknown(typed, &why);
+    for (int i = 0; i < COMMANDS; i++) name[i] = commands[i].name;
+    cmd_unknown("command", typed, name, COMMANDS, &why);
     return refuse(1, &typed, why.text);
 }
+
+/* Whether the command has every option of its line. False with one sentence in why. */
+static bool knows_options(const cmd_row *c, int argc, char **argv, sentence *why)
+{
+    const char *name[CMD_OPTIONS_MAX + 2];
+    int count = 0;
+    for (; count < options_of(c); count++) name[count] = c->option[count].name;
+    name[count] = "--help";
+    name[count + 1] = "--version";
+    for (int i = 1; i < argc; i++) {
+        int k = 0;
+        while (k < count && strcmp(argv[i], name[k]) != 0) k++;
+        if (k < count && c->option[k].argument) i++;
+        if (k < count || argv[i][0] != '-') continue;
+        cmd_unknown("option", argv[i], name, count + 2, why);
+        return false;
+    }
+    return true;
+}
+
+/* ---- the command line ---- */
 
 /* weft help [COMMAND] */
 static int help(char *command)
 {
-    if (!command) cmd_table_print_all(stdout);
-    else if (cmd_table_find(command)) cmd_table_print(stdout, command);
+    if (!command) print_all();
+    else if (find(command)) print_command(find(command));
     else return refuse_command(command);
     return 0;
 }
@@ -60,18 +181,16 @@ static int perform(int argc, char **argv)
     char none[] = "", *const command = argc >= 2 ? argv[1] : none;
     sentence why;
     if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0 || strcmp(command, "version") == 0)
-        return print_version();
+        return cmd_version(stdout);
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return help(NULL);
     if (strcmp(command, "help") == 0) return help(argc >= 3 && argv[2][0] != '-' ? argv[2] : NULL);
-    if (strcmp(command, "--man") == 0) return cmd_manual_page(stdout);
-    if (strcmp(command, "--completion") == 0) return cmd_manual_completion(stdout);
-    const cmd_row *const c = cmd_table_find(command);
+    const cmd_row *const c = find(command);
     if (argc < 2) return refuse(1, (char *[]){ none }, "no command; `weft --help` lists them");
     if (!c) return refuse_command(command);
     if (cmd_has_option(argc - 1, argv + 1, "--help") || cmd_has_option(argc - 1, argv + 1, "-h"))
         return help(command);
-    if (argc >= 3 && strcmp(argv[2], "--version") == 0) return print_version();
-    if (!cmd_table_knows_options(c, argc - 1, argv + 1, &why)) return refuse(argc - 1, argv + 1, why.text);
+    if (argc >= 3 && strcmp(argv[2], "--version") == 0) return cmd_version(stdout);
+    if (!knows_options(c, argc - 1, argv + 1, &why)) return refuse(argc - 1, argv + 1, why.text);
     return c->run(argc - 1, argv + 1);
 }
 

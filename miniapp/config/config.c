@@ -33,7 +33,7 @@ static bool refuse(const checking *k, const char *key, const char *format, ...)
     sentence_set_list(&reason, format, args);
     va_end(args);
     const deck_entry *e = deck_find(k->d, key);
-    const config_row *row = config_table_find(key);
+    const cmd_key *row = config_table_find(key);
     const char *hash =
         e && strstr(e->value, " #") ? "; a # begins a comment only at the start of a line" : "";
     if (e) sentence_set(k->why, "%s: %s = %.200s: %s%s", e->where, key, e->value, reason.text, hash);
@@ -42,17 +42,17 @@ static bool refuse(const checking *k, const char *key, const char *format, ...)
     return false;
 }
 
-static bool read_row(const checking *k, const config_row *row, const char *text)
+static bool read_row(const checking *k, const cmd_key *row, const char *text)
 {
     sentence reason;
-    char allowed[256];
+    char allowed[CMD_KEY_ALLOWED_BYTES];
     if (config_table_read(k->c, row, text, &reason)) return true;
     if (reason.text[0]) return refuse(k, row->key, "%s", reason.text);
-    config_table_allowed(row, allowed, sizeof allowed);
-    size_t choices = 0;
-    while (row->choices && row->choices[choices]) choices++;
-    const char *near = deck_near(text, row->choices, choices);
-    return refuse(k, row->key, "allowed: %s%s%s", allowed, near ? "; did you mean " : "", near ? near : "");
+    size_t words = 0;
+    while (row->word && row->word[words]) words++;
+    const char *near = deck_near(text, row->word, words);
+    return refuse(k, row->key, "allowed: %s%s%s", cmd_key_allowed(row, allowed),
+                  near ? "; did you mean " : "", near ? near : "");
 }
 
 static bool all_known(const checking *k)
@@ -70,14 +70,13 @@ static bool all_known(const checking *k)
 static bool read_all(const checking *k)
 {
     for (size_t i = 0; i < config_table_count; i++) {
-        const config_row *row = &config_table[i];
+        const cmd_key *row = &config_table[i];
         const deck_entry *e = deck_find(k->d, row->key);
         const char *text = e ? e->value : row->preset;
         if (text && !read_row(k, row, text)) return false;
         if (!e && row->preset_text && strcmp(row->preset_text, "required") == 0) {
-            char allowed[256];
-            config_table_allowed(row, allowed, sizeof allowed);
-            return refuse(k, row->key, "required; allowed: %s", allowed);
+            char allowed[CMD_KEY_ALLOWED_BYTES];
+            return refuse(k, row->key, "required; allowed: %s", cmd_key_allowed(row, allowed));
         }
     }
     return true;
@@ -104,7 +103,7 @@ static bool clear_unused(const checking *k)
 {
     sentence reason;
     for (size_t i = 0; i < config_table_count; i++) {
-        const config_row *row = &config_table[i];
+        const cmd_key *row = &config_table[i];
         const char *const fixed = row->unused ? row->unused : row->preset;
         if (fixed && !config_uses(k->c, row->use)) (void)config_table_read(k->c, row, fixed, &reason);
     }
@@ -173,22 +172,17 @@ static bool check_order(const checking *k)
 
 /* ---- sides ---- */
 
-/* The largest sum of V alone, in units of V: |c| summed over the terms of an update at the limit on alpha,
- * and V + V where a side reflects more than one node deep. */
-static double largest_sum(const config *c)
-{
-    double weights = 0;
-    for (int i = 0; i < c->problem.weights_count; i++) weights += fabs(c->problem.weights[i]);
-    return fmax(config_kind_of(c)->v_sum[c->problem.radius > 1], weights);
-}
-
+/* Sums of V alone stay finite: no update at the limit on alpha adds up more than 6 |V|. */
 static bool check_value(const checking *k, const char *key, const boundary_side *side)
 {
-    const double most = k->c->problem.type == DTYPE_F32 ? FLT_MAX : DBL_MAX, limit = most / largest_sum(k->c);
-    if (fabs(side->value) <= limit) return true;
+    const config *c = k->c;
+    double most = (c->problem.type == DTYPE_F32 ? FLT_MAX : DBL_MAX) / 6, weights = 0;
+    for (int i = 0; i < c->problem.weights_count; i++) weights += fabs(c->problem.weights[i]) / 6;
+    if (weights > 1) most /= weights;
+    if (fabs(side->value) <= most) return true;
     return refuse(k, given(k, key) ? key : "grid.boundary",
-                  "allowed is |V| up to %.4g: sums of it by this stencil must be finite in %s", limit,
-                  dtype_name(k->c->problem.type));
+                  "allowed is |V| up to %.4g: sums of it by this stencil must be finite in %s", most,
+                  dtype_name(c->problem.type));
 }
 
 static bool check_axis(const checking *k, const boundary_side *low, const boundary_side *high, char axis,

@@ -3,7 +3,6 @@
 #include "config/config_table.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #define STEPS_MAX 9999999999 /* ten digits in a checkpoint's name */
 #define CELLS_MAX ((int64_t)1 << 40)
 #define SECONDS_MAX 1000000000
+#define BEYOND_WHOLE 0x1p63 /* any int64_t is within */
 
 static const char *const dtypes[] = { "f32", "f64", NULL };
 static const char *const initials[] = { "mode", "random", "gaussian", "zero", NULL };
@@ -25,139 +25,139 @@ static const char *const progresses[] = { "auto", "on", "off", NULL };
 const char *const config_sides[] = { "periodic", "dirichlet", "neumann", NULL };
 static const char side_values[] = "periodic, dirichlet V (a number) or neumann";
 
-const config_row config_table[] = {
-    { "problem.kind", CONFIG_TYPE_CHOICE, AT(problem.kind), .preset_text = "required", .choices = kind_names,
+const cmd_key config_table[] = {
+    { "problem.kind", CMD_KEY_WORD, AT(problem.kind), .preset_text = "required", .word = kind_names,
       .help = "the update" },
-    { "problem.dtype", CONFIG_TYPE_CHOICE, AT(problem.type), .preset = "f64", .choices = dtypes,
+    { "problem.dtype", CMD_KEY_WORD, AT(problem.type), .preset = "f64", .word = dtypes,
       .help = "type of a cell" },
-    { "problem.order", CONFIG_TYPE_INT, AT(problem.order), .preset = "2", .use = CONFIG_USE_DIFFERENCES,
-      .low = 2, .high = 16, .allowed = "2, 4, 6 .. 16",
+    { "problem.order", CMD_KEY_INT, AT(problem.order), .preset = "2", .use = CONFIG_USE_DIFFERENCES,
+      .least = 2, .most = 16, .allowed = "2, 4, 6 .. 16",
       .help = "order of the central differences; radius = order / 2" },
-    { "problem.alpha", CONFIG_TYPE_NUMBER, AT(problem.alpha),
+    { "problem.alpha", CMD_KEY_NUMBER, AT(problem.alpha),
       .preset_text = "required for heat wave advect sweep", .use = CONFIG_USE_DIFFERENCES, .unused = "0",
       .allowed = "a number",
       .help = "heat, sweep: nu dt/h^2; wave: (c dt/h)^2; advect: c dt/h; along x and y" },
-    { "problem.weights", CONFIG_TYPE_WEIGHTS, AT(problem.weights), .preset_text = "required for custom",
+    { "problem.weights", CONFIG_WEIGHTS, AT(problem.weights), .preset_text = "required for custom",
       .use = CONFIG_USE_WEIGHTS, .unused = "",
       .allowed = "2r+1 numbers in 1D, 2r+1 rows of 2r+1 numbers separated by | in 2D, radius r = 1 .. 8",
       .help = "next = sum w(dy,dx) u(y+dy, x+dx), first row dy = -r" },
-    { "problem.initial", CONFIG_TYPE_INITIAL, AT(problem.initial), .preset = "mode", .choices = initials,
+    { "problem.initial", CONFIG_INITIAL, AT(problem.initial), .preset = "mode", .word = initials,
       .allowed = "mode, random, gaussian, zero or FILE.h5[:/dataset]",
       .help = "level 0; a file's dataset, /fields/u unless named, is (ny,nx), or (nx) in 1D" },
-    { "problem.mode_x", CONFIG_TYPE_INT64, AT(problem.mode_x), .preset_text = "1, or 0 where n = 1",
-      .use = CONFIG_USE_MODE, .high = CELLS_MAX,
+    { "problem.mode_x", CMD_KEY_WHOLE, AT(problem.mode_x), .preset_text = "1, or 0 where n = 1",
+      .use = CONFIG_USE_MODE, .most = CELLS_MAX,
       .help = "which mode along x: 0 .. n-1, or 1 .. n with a dirichlet side" },
-    { "problem.mode_y", CONFIG_TYPE_INT64, AT(problem.mode_y), .preset_text = "1, or 0 where n = 1",
-      .use = CONFIG_USE_MODE_2D, .high = CELLS_MAX, .help = "the same along y" },
-    { "problem.seed", CONFIG_TYPE_INT64, AT(problem.seed), .preset = "0", .use = CONFIG_USE_RANDOM,
-      .low = INT64_MIN, .high = INT64_MAX, .allowed = "a whole number of 64 bits",
+    { "problem.mode_y", CMD_KEY_WHOLE, AT(problem.mode_y), .preset_text = "1, or 0 where n = 1",
+      .use = CONFIG_USE_MODE_2D, .most = CELLS_MAX, .help = "the same along y" },
+    { "problem.seed", CMD_KEY_WHOLE, AT(problem.seed), .preset = "0", .use = CONFIG_USE_RANDOM,
+      .least = -BEYOND_WHOLE, .most = BEYOND_WHOLE, .allowed = "a whole number of 64 bits",
       .help = "for initial = random" },
 
-    { "grid.nx", CONFIG_TYPE_INT64, AT(grid.nx), .preset_text = "required", .unit = "cells", .low = 1,
-      .high = CELLS_MAX, .allowed = "1 .. 2^40", .help = "along x, contiguous in memory" },
-    { "grid.ny", CONFIG_TYPE_INT64, AT(grid.ny), .preset = "1", .unit = "cells", .low = 1, .high = CELLS_MAX,
+    { "grid.nx", CMD_KEY_WHOLE, AT(grid.nx), .preset_text = "required", .unit = "cells", .least = 1,
+      .most = CELLS_MAX, .allowed = "1 .. 2^40", .help = "along x, contiguous in memory" },
+    { "grid.ny", CMD_KEY_WHOLE, AT(grid.ny), .preset = "1", .unit = "cells", .least = 1, .most = CELLS_MAX,
       .allowed = "1 .. 2^40", .help = "along y; 1 means 1D" },
-    { "grid.boundary", CONFIG_TYPE_SIDES, AT(grid.sides), .preset = "periodic", .use = CONFIG_USE_STENCIL,
+    { "grid.boundary", CONFIG_SIDES, AT(grid.sides), .preset = "periodic", .use = CONFIG_USE_STENCIL,
       .allowed = side_values, .help = "all four sides; the key of a single side overrides it" },
-    { "grid.x_low", CONFIG_TYPE_SIDE, AT(grid.sides.x_low), .preset_text = "grid.boundary",
+    { "grid.x_low", CONFIG_SIDE, AT(grid.sides.x_low), .preset_text = "grid.boundary",
       .use = CONFIG_USE_STENCIL, .unused = "periodic", .allowed = side_values,
       .help = "dirichlet: the node outside has the value V; neumann: mirror at the face" },
-    { "grid.x_high", CONFIG_TYPE_SIDE, AT(grid.sides.x_high), .preset_text = "grid.boundary",
+    { "grid.x_high", CONFIG_SIDE, AT(grid.sides.x_high), .preset_text = "grid.boundary",
       .use = CONFIG_USE_STENCIL, .unused = "periodic", .allowed = side_values,
       .help = "periodic on both sides of an axis or on neither" },
-    { "grid.y_low", CONFIG_TYPE_SIDE, AT(grid.sides.y_low), .preset_text = "grid.boundary",
+    { "grid.y_low", CONFIG_SIDE, AT(grid.sides.y_low), .preset_text = "grid.boundary",
       .use = CONFIG_USE_STENCIL_2D, .unused = "periodic", .allowed = side_values },
-    { "grid.y_high", CONFIG_TYPE_SIDE, AT(grid.sides.y_high), .preset_text = "grid.boundary",
+    { "grid.y_high", CONFIG_SIDE, AT(grid.sides.y_high), .preset_text = "grid.boundary",
       .use = CONFIG_USE_STENCIL_2D, .unused = "periodic", .allowed = side_values },
 
-    { "time.steps", CONFIG_TYPE_INT64, AT(time.steps), .preset_text = "required", .unit = "steps",
-      .high = STEPS_MAX, .help = "the number of the last step, also after a restart" },
-    { "time.tolerance", CONFIG_TYPE_NUMBER, AT(time.tolerance), .preset = "0", .high = INT64_MAX,
+    { "time.steps", CMD_KEY_WHOLE, AT(time.steps), .preset_text = "required", .unit = "steps",
+      .most = STEPS_MAX, .help = "the number of the last step, also after a restart" },
+    { "time.tolerance", CMD_KEY_NUMBER, AT(time.tolerance), .preset = "0", .most = BEYOND_WHOLE,
       .allowed = "a number, 0 or more",
       .help = "laplace stops at the first checked level with max |next - u| <= tolerance" },
-    { "time.norm_every", CONFIG_TYPE_INT64, AT(time.norm_every), .preset_text = "0; 1 with a tolerance",
-      .use = CONFIG_USE_STENCIL, .unused = "0", .unit = "steps", .high = STEPS_MAX,
+    { "time.norm_every", CMD_KEY_WHOLE, AT(time.norm_every), .preset_text = "0; 1 with a tolerance",
+      .use = CONFIG_USE_STENCIL, .unused = "0", .unit = "steps", .most = STEPS_MAX,
       .help = "steps between measurements of max |next - u|; 0: never" },
 
-    { "run.device", CONFIG_TYPE_CHOICE, AT(run.device), .preset = "auto", .choices = devices,
+    { "run.device", CMD_KEY_WORD, AT(run.device), .preset = "auto", .word = devices,
       .help = "where fields live; auto: GPUs, else the host, but exit 3 where the job or the machine has "
               "GPUs that cannot be used" },
-    { "run.memory", CONFIG_TYPE_CHOICE, AT(run.memory), .preset = "auto", .choices = memories,
+    { "run.memory", CMD_KEY_WORD, AT(run.memory), .preset = "auto", .word = memories,
       .help = "where cells are between steps; host: rows stream through the device, many steps a visit; "
               "auto: there if they do not fit on the device" },
-    { "run.device_memory", CONFIG_TYPE_INT64, AT(run.device_memory_bytes), .preset = "0", .unit = "bytes",
-      .high = (int64_t)1 << 50, .allowed = "0 .. 2^50",
+    { "run.device_memory", CMD_KEY_WHOLE, AT(run.device_memory_bytes), .preset = "0", .unit = "bytes",
+      .most = (int64_t)1 << 50, .allowed = "0 .. 2^50",
       .help = "of the device's memory that a rank may fill; 0: what is free" },
-    { "run.transport", CONFIG_TYPE_CHOICE, AT(run.transport), .preset = "auto", .low = TRANSPORT_AUTO,
-      .choices = transport_kind_words, .help = "how halos are exchanged; the host device has staged only" },
-    { "run.feed", CONFIG_TYPE_CHOICE, AT(run.feed), .preset = "auto", .choices = feeds,
+    { "run.transport", CMD_KEY_WORD, AT(run.transport), .preset = "auto", .least = TRANSPORT_AUTO,
+      .word = transport_kind_words, .help = "how halos are exchanged; the host device has staged only" },
+    { "run.feed", CMD_KEY_WORD, AT(run.feed), .preset = "auto", .word = feeds,
       .help = "who enqueues the steps: one thread per lane, one thread, or a captured graph of many steps" },
-    { "run.lanes", CONFIG_TYPE_INT, AT(run.streams), .preset = "0", .unit = "streams", .high = 64,
+    { "run.lanes", CMD_KEY_INT, AT(run.streams), .preset = "0", .unit = "streams", .most = 64,
       .help = "strips per rank, one stream each; 0: choose" },
-    { "run.fuse", CONFIG_TYPE_INT, AT(run.fuse), .preset = "0", .unit = "steps", .high = 1024,
+    { "run.fuse", CMD_KEY_INT, AT(run.fuse), .preset = "0", .unit = "steps", .most = 1024,
       .help = "temporal blocking: time steps per pass over memory, with the same bits; 0: choose by a trial "
               "(run.tune)" },
-    { "run.threads", CONFIG_TYPE_INT, AT(run.threads), .preset = "0", .unit = "threads", .high = 4096,
+    { "run.threads", CMD_KEY_INT, AT(run.threads), .preset = "0", .unit = "threads", .most = 4096,
       .help = "per rank; 0: choose" },
-    { "run.ranks_x", CONFIG_TYPE_INT, AT(run.ranks_x), .preset = "0", .unit = "ranks", .high = 1 << 24,
+    { "run.ranks_x", CMD_KEY_INT, AT(run.ranks_x), .preset = "0", .unit = "ranks", .most = 1 << 24,
       .help = "process grid along x; 0: choose" },
-    { "run.ranks_y", CONFIG_TYPE_INT, AT(run.ranks_y), .preset = "0", .unit = "ranks", .high = 1 << 24,
+    { "run.ranks_y", CMD_KEY_INT, AT(run.ranks_y), .preset = "0", .unit = "ranks", .most = 1 << 24,
       .help = "process grid along y; 0: choose" },
-    { "run.tune", CONFIG_TYPE_CHOICE, AT(run.tune), .preset = "on", .choices = tunes,
+    { "run.tune", CMD_KEY_WORD, AT(run.tune), .preset = "on", .word = tunes,
       .help =
           "time the variants of a kernel at the start and take the fastest; the result has the same bits" },
-    { "run.wall_limit", CONFIG_TYPE_NUMBER, AT(run.wall_limit_s), .preset = "0", .unit = "s",
-      .high = SECONDS_MAX, .allowed = "a number, 0 .. 1e9",
+    { "run.wall_limit", CMD_KEY_NUMBER, AT(run.wall_limit_s), .preset = "0", .unit = "s",
+      .most = SECONDS_MAX, .allowed = "a number, 0 .. 1e9",
       .help = "end in time for a last checkpoint, exit 75; 0: take SLURM_JOB_END_TIME, if set" },
-    { "run.stall_limit", CONFIG_TYPE_NUMBER, AT(run.stall_limit_s), .preset = "3600", .unit = "s",
-      .high = SECONDS_MAX, .allowed = "a number, 0 .. 1e9",
+    { "run.stall_limit", CMD_KEY_NUMBER, AT(run.stall_limit_s), .preset = "3600", .unit = "s",
+      .most = SECONDS_MAX, .allowed = "a number, 0 .. 1e9",
       .help = "after this long without a step or a new phase every rank reports where it is, exit 3; 0: wait "
               "for ever" },
 
-    { "checkpoint.dir", CONFIG_TYPE_PATH, AT(checkpoint.dir), .preset = "checkpoints", .allowed = "a path",
+    { "checkpoint.dir", CONFIG_PATH, AT(checkpoint.dir), .preset = "checkpoints", .allowed = "a path",
       .help = "holds step_NNNNNNNNNN.h5" },
-    { "checkpoint.every", CONFIG_TYPE_INT64, AT(checkpoint.every), .preset = "0", .unit = "steps",
-      .high = STEPS_MAX, .help = "0: none" },
-    { "checkpoint.keep", CONFIG_TYPE_INT, AT(checkpoint.keep), .preset = "2", .unit = "files",
-      .high = 1000000, .help = "how many of the newest to keep; 0: all" },
-    { "checkpoint.keep_every", CONFIG_TYPE_INT, AT(checkpoint.keep_every), .preset = "0", .unit = "files",
-      .high = 1000000,
+    { "checkpoint.every", CMD_KEY_WHOLE, AT(checkpoint.every), .preset = "0", .unit = "steps",
+      .most = STEPS_MAX, .help = "0: none" },
+    { "checkpoint.keep", CMD_KEY_INT, AT(checkpoint.keep), .preset = "2", .unit = "files",
+      .most = 1000000, .help = "how many of the newest to keep; 0: all" },
+    { "checkpoint.keep_every", CMD_KEY_INT, AT(checkpoint.keep_every), .preset = "0", .unit = "files",
+      .most = 1000000,
       .help = "keep every N-th as well: those of steps that are multiples of N * checkpoint.every; 0: none" },
-    { "checkpoint.writers", CONFIG_TYPE_INT, AT(checkpoint.writers), .preset = "0", .unit = "ranks",
-      .high = 1 << 24,
+    { "checkpoint.writers", CMD_KEY_INT, AT(checkpoint.writers), .preset = "0", .unit = "ranks",
+      .most = 1 << 24,
       .help = "how many ranks write a part of a state each, for all; 1: one file; 0: one per 64 MiB, at most "
               "256" },
-    { "checkpoint.async", CONFIG_TYPE_CHOICE, AT(checkpoint.async), .preset = "true",
-      .choices = (const char *const[]){ "false", "true", NULL }, .allowed = "true or false",
+    { "checkpoint.async", CMD_KEY_WORD, AT(checkpoint.async), .preset = "true",
+      .word = (const char *const[]){ "false", "true", NULL }, .allowed = "true or false",
       .help = "each rank writes in a thread while time steps go on; false: the steps wait for the file" },
-    { "checkpoint.on_error", CONFIG_TYPE_CHOICE, AT(checkpoint.on_error), .preset = "stop",
-      .choices = on_errors, .help = "what to do when a checkpoint cannot be written; older ones stay" },
-    { "checkpoint.verify", CONFIG_TYPE_CHOICE, AT(checkpoint.verify),
-      .preset_text = "full; sample above 4 GiB per file", .choices = verifies,
+    { "checkpoint.on_error", CMD_KEY_WORD, AT(checkpoint.on_error), .preset = "stop",
+      .word = on_errors, .help = "what to do when a checkpoint cannot be written; older ones stay" },
+    { "checkpoint.verify", CMD_KEY_WORD, AT(checkpoint.verify),
+      .preset_text = "full; sample above 4 GiB per file", .word = verifies,
       .help = "what to read back before a file gets its name: everything, one block in 16, or nothing" },
 
-    { "output.record", CONFIG_TYPE_PATH, AT(output.record), .preset = "results.jsonl",
+    { "output.record", CONFIG_PATH, AT(output.record), .preset = "results.jsonl",
       .allowed = "a path or none",
       .help = "one JSON line per run, appended: to a file, a pipe, a device or through a link" },
-    { "output.final", CONFIG_TYPE_PATH, AT(output.final), .preset = "none", .allowed = "a path or none",
+    { "output.final", CONFIG_PATH, AT(output.final), .preset = "none", .allowed = "a path or none",
       .help = "the last state, in the checkpoint format" },
-    { "output.picture", CONFIG_TYPE_PATH, AT(output.picture), .preset = "none",
+    { "output.picture", CONFIG_PATH, AT(output.picture), .preset = "none",
       .allowed = "a path that ends in .png, or none",
       .help = "the last state, PNG; with output.every also frames, in place of an older run's, in the folder "
               "PICTURE.frames" },
-    { "output.picture_low", CONFIG_TYPE_NUMBER, AT(output.picture_low), .preset = "0", .allowed = "a number",
+    { "output.picture_low", CMD_KEY_NUMBER, AT(output.picture_low), .preset = "0", .allowed = "a number",
       .help = "value shown in the darkest colour; equal to picture_high: the range of the cells" },
-    { "output.picture_high", CONFIG_TYPE_NUMBER, AT(output.picture_high), .preset = "0",
+    { "output.picture_high", CMD_KEY_NUMBER, AT(output.picture_high), .preset = "0",
       .allowed = "a number", .help = "value shown in the brightest colour" },
-    { "output.every", CONFIG_TYPE_INT64, AT(output.every), .preset = "0", .unit = "steps", .high = STEPS_MAX,
+    { "output.every", CMD_KEY_WHOLE, AT(output.every), .preset = "0", .unit = "steps", .most = STEPS_MAX,
       .help = "steps between frames of output.series and output.picture, from step 0 on; 0: no frames" },
-    { "output.series", CONFIG_TYPE_PATH, AT(output.series), .preset_text = "series; none with a picture",
+    { "output.series", CONFIG_PATH, AT(output.series), .preset_text = "series; none with a picture",
       .allowed = "a path or none",
       .help = "with output.every: folder for one state file per frame, all kept" },
-    { "output.trace", CONFIG_TYPE_PATH, AT(output.trace), .preset = "none", .allowed = "a path or none",
+    { "output.trace", CONFIG_PATH, AT(output.trace), .preset = "none", .allowed = "a path or none",
       .help = "timeline of the last 100 measured steps (one in 16) in Chrome's trace format, for "
               "ui.perfetto.dev" },
-    { "output.progress", CONFIG_TYPE_CHOICE, AT(output.progress), .preset = "auto", .choices = progresses,
+    { "output.progress", CMD_KEY_WORD, AT(output.progress), .preset = "auto", .word = progresses,
       .help = "a line every half second; auto: where stderr is no terminal, one per 10 % of the steps, at "
               "most one per minute" },
 };
@@ -167,7 +167,7 @@ _Static_assert(sizeof(kind_id) == sizeof(unsigned) && sizeof(dtype) == sizeof(un
                    sizeof(config_progress) == sizeof(unsigned),
                "choices are stored as int");
 
-const config_row *config_table_find(const char *key)
+const cmd_key *config_table_find(const char *key)
 {
     for (size_t i = 0; i < config_table_count; i++)
         if (strcmp(config_table[i].key, key) == 0) return &config_table[i];
@@ -184,43 +184,7 @@ const char *config_table_nearest(const char *key)
 const char *config_feed_name(config_feed f) { return feeds[f]; }
 const char *config_initial_name(config_initial i) { return i == CONFIG_INITIAL_FILE ? "file" : initials[i]; }
 
-void config_table_allowed(const config_row *row, char *to, size_t to_bytes)
-{
-    if (row->allowed) {
-        snprintf(to, to_bytes, "%s", row->allowed);
-    } else if (row->choices) {
-        size_t used = 0;
-        to[0] = '\0';
-        for (int i = 0; row->choices[i] && used < to_bytes; i++)
-            used += (size_t)snprintf(to + used, to_bytes - used, "%s%s", i ? ", " : "", row->choices[i]);
-    } else {
-        snprintf(to, to_bytes, "whole numbers %lld .. %lld", (long long)row->low, (long long)row->high);
-    }
-}
-
 /* ---- reading ---- */
-
-static bool read_number(const char *text, double *to)
-{
-    char *end;
-    /* no inf, nan, hexadecimal */
-    if (!*text || strspn(text, "+-.0123456789eE") != strlen(text)) return false;
-    *to = strtod(text, &end);
-    return *end == '\0' && isfinite(*to);
-}
-
-static bool in_range(const config_row *row, double x)
-{
-    return row->low == row->high || (x >= (double)row->low && x <= (double)row->high);
-}
-
-/* The place of the text among the choices; -1: it is none of them. */
-static int choice_of(const char *const *choices, const char *text)
-{
-    for (int i = 0; choices[i]; i++)
-        if (strcmp(choices[i], text) == 0) return i;
-    return -1;
-}
 
 static bool read_side(const char *text, boundary_side *to)
 {
@@ -228,10 +192,10 @@ static bool read_side(const char *text, boundary_side *to)
     const size_t length = strcspn(text, " \t");
     const char *const number = text + length + strspn(text + length, " \t");
     snprintf(word, sizeof word, "%.*s", (int)length, text);
-    const int side = choice_of(config_sides, word);
+    const int side = cmd_key_word(config_sides, word);
     to->kind = (boundary_kind)(BOUNDARY_PERIODIC + side);
     to->value = 0.0;
-    if (side >= 0 && to->kind == BOUNDARY_DIRICHLET) return read_number(number, &to->value);
+    if (side >= 0 && to->kind == BOUNDARY_DIRICHLET) return cmd_key_number(number, &to->value);
     return side >= 0 && !*number;
 }
 
@@ -259,7 +223,7 @@ static bool read_initial(config *c, const char *text, sentence *why)
 {
     char file[sizeof c->problem.file + 1]; /* a longer one is refused */
     const char *dataset = NULL;
-    const int choice = choice_of(initials, text);
+    const int choice = cmd_key_word(initials, text);
     memset(c->problem.file, 0, sizeof c->problem.file);
     memset(c->problem.dataset, 0, sizeof c->problem.dataset);
     c->problem.initial = choice < 0 ? CONFIG_INITIAL_FILE : (config_initial)choice;
@@ -287,7 +251,7 @@ static bool read_weights(config *c, const char *text, sentence *why)
         for (char *word = strtok_r(row, " \t", &words_left); word;
              word = strtok_r(NULL, " \t", &words_left)) {
             if (count == STENCIL_WEIGHTS_MAX) return false;
-            if (!read_number(word, &c->problem.weights[count]))
+            if (!cmd_key_number(word, &c->problem.weights[count]))
                 return sentence_refuse(why, "\"%.63s\" is not a finite number", word);
             count++;
             in_row++;
@@ -302,35 +266,21 @@ static bool read_weights(config *c, const char *text, sentence *why)
                            first_row);
 }
 
-bool config_table_read(config *c, const config_row *row, const char *text, sentence *why)
+bool config_table_read(config *c, const cmd_key *row, const char *text, sentence *why)
 {
-    char *to = (char *)c + row->offset;
-    int64_t whole;
-    int choice;
+    void *const to = (char *)c + row->at;
     why->text[0] = '\0';
-    switch (row->type) {
-    case CONFIG_TYPE_INT64:
-    case CONFIG_TYPE_INT:
-        if (!deck_whole(text, &whole) || whole < row->low || whole > row->high) return false;
-        if (row->type == CONFIG_TYPE_INT64) memcpy(to, &whole, sizeof whole);
-        else memcpy(to, &(int){ (int)whole }, sizeof(int));
-        return true;
-    case CONFIG_TYPE_NUMBER:
-        return read_number(text, (double *)(void *)to) && in_range(row, *(double *)(void *)to);
-    case CONFIG_TYPE_CHOICE:
-        choice = choice_of(row->choices, text);
-        memcpy(to, &(int){ choice + (int)row->low }, sizeof(int));
-        return choice >= 0;
-    case CONFIG_TYPE_PATH:
+    switch (row->kind) {
+    case CONFIG_PATH:
         if (!read_path(text, to, sizeof c->output.record, why)) return false;
         if (strcmp(text, "none") == 0 && strstr(row->allowed, "none")) memset(to, 0, sizeof c->output.record);
         return true;
-    case CONFIG_TYPE_SIDE: return read_side(text, (boundary_side *)(void *)to);
-    case CONFIG_TYPE_SIDES:
+    case CONFIG_SIDE: return read_side(text, to);
+    case CONFIG_SIDES:
         return read_side(text, &c->grid.sides.x_low) && read_side(text, &c->grid.sides.x_high) &&
                read_side(text, &c->grid.sides.y_low) && read_side(text, &c->grid.sides.y_high);
-    case CONFIG_TYPE_INITIAL: return read_initial(c, text, why);
-    case CONFIG_TYPE_WEIGHTS: return read_weights(c, text, why);
+    case CONFIG_INITIAL: return read_initial(c, text, why);
+    case CONFIG_WEIGHTS: return read_weights(c, text, why);
+    default: return cmd_key_read(row, c, text, why);
     }
-    return false;
 }

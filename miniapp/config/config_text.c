@@ -35,29 +35,29 @@ static void write_side(FILE *to, const boundary_side *s)
     write_number(to, s->value);
 }
 
-static void write_value(FILE *to, const config *c, const config_row *row)
+static void write_value(FILE *to, const config *c, const cmd_key *row)
 {
-    const void *const from = (const char *)c + row->offset;
+    const void *const from = (const char *)c + row->at;
     const char *const path = from;
-    switch (row->type) {
-    case CONFIG_TYPE_INT64: fprintf(to, "%lld", (long long)*(const int64_t *)from); break;
-    case CONFIG_TYPE_INT: fprintf(to, "%d", *(const int *)from); break;
-    case CONFIG_TYPE_NUMBER: write_number(to, *(const double *)from); break;
-    case CONFIG_TYPE_CHOICE: fputs(row->choices[*(const int *)from - row->low], to); break;
-    case CONFIG_TYPE_PATH: fputs(path[0] ? path : "none", to); break;
-    case CONFIG_TYPE_SIDE: write_side(to, from); break;
-    case CONFIG_TYPE_INITIAL:
+    switch (row->kind) {
+    case CMD_KEY_WHOLE: fprintf(to, "%lld", (long long)*(const int64_t *)from); break;
+    case CMD_KEY_INT: fprintf(to, "%d", *(const int *)from); break;
+    case CMD_KEY_NUMBER: write_number(to, *(const double *)from); break;
+    case CMD_KEY_WORD: fputs(row->word[*(const int *)from - (int)row->least], to); break;
+    case CONFIG_PATH: fputs(path[0] ? path : "none", to); break;
+    case CONFIG_SIDE: write_side(to, from); break;
+    case CONFIG_INITIAL:
         if (c->problem.initial == CONFIG_INITIAL_FILE)
             fprintf(to, "%s:%s", c->problem.file, c->problem.dataset);
         else fputs(config_initial_name(c->problem.initial), to);
         break;
-    case CONFIG_TYPE_WEIGHTS: write_weights(to, c); break;
-    case CONFIG_TYPE_SIDES: break;
+    case CONFIG_WEIGHTS: write_weights(to, c); break;
+    default: break; /* grid.boundary: its sides are written */
     }
 }
 
 /* The value as a deck has it, "" for none; the caller frees. */
-static char *value_of(const config *c, const config_row *row)
+static char *value_of(const config *c, const cmd_key *row)
 {
     terminal_text text;
     write_value(terminal_text_begin(&text), c, row);
@@ -71,7 +71,7 @@ char *config_to_text(const config *c)
     const char *section = "";
     FILE *const to = terminal_text_begin(&text);
     for (size_t i = 0; i < config_table_count; i++) {
-        const config_row *row = &config_table[i];
+        const cmd_key *row = &config_table[i];
         const size_t dot = strcspn(row->key, ".");
         if (dot != section_bytes || strncmp(section, row->key, dot) != 0)
             fprintf(to, "%s[%.*s]\n", i ? "\n" : "", (int)dot, row->key);
@@ -87,13 +87,13 @@ char *config_to_text(const config *c)
 void config_add_json(json_t *o, const config *c, const char *prefix)
 {
     for (size_t i = 0; i < config_table_count; i++) {
-        const config_row *const row = &config_table[i];
-        const void *const from = (const char *)c + row->offset;
+        const cmd_key *const row = &config_table[i];
+        const void *const from = (const char *)c + row->at;
         json_t *v = NULL;
-        if (strncmp(row->key, prefix, strlen(prefix)) != 0 || row->type >= CONFIG_TYPE_SIDES) continue;
-        if (row->type == CONFIG_TYPE_INT64) v = json_integer((json_int_t)*(const int64_t *)from);
-        else if (row->type == CONFIG_TYPE_INT) v = json_integer(*(const int *)from);
-        else if (row->type == CONFIG_TYPE_NUMBER) v = json_real(*(const double *)from);
+        if (strncmp(row->key, prefix, strlen(prefix)) != 0 || row->kind >= CONFIG_SIDES) continue;
+        if (row->kind == CMD_KEY_WHOLE) v = json_integer((json_int_t)*(const int64_t *)from);
+        else if (row->kind == CMD_KEY_INT) v = json_integer(*(const int *)from);
+        else if (row->kind == CMD_KEY_NUMBER) v = json_real(*(const double *)from);
         else {
             char *const text = value_of(c, row);
             v = record_text(text);
@@ -124,7 +124,7 @@ void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys
     size_t used = 0;
     keys[0] = '\0';
     for (size_t i = 0; i < config_table_count && used < keys_bytes; i++) {
-        const config_row *const row = &config_table[i];
+        const cmd_key *const row = &config_table[i];
         const deck_entry *const e = deck_find(d, row->key);
         if (!e || config_uses(c, row->use)) continue;
         char *const resolved = value_of(c, row);
@@ -137,11 +137,11 @@ void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys
 void config_print_keys(void *file)
 {
     for (size_t i = 0; i < config_table_count; i++) {
-        const config_row *row = &config_table[i];
-        char allowed[256];
-        config_table_allowed(row, allowed, sizeof allowed);
-        terminal_say(file, 23, "  %-18s %s%s%s (%s)", row->key, allowed, row->unit ? ", " : "",
-                     row->unit ? row->unit : "", row->preset_text ? row->preset_text : row->preset);
+        const cmd_key *row = &config_table[i];
+        char allowed[CMD_KEY_ALLOWED_BYTES];
+        terminal_say(file, 23, "  %-18s %s%s%s (%s)", row->key, cmd_key_allowed(row, allowed),
+                     row->unit ? ", " : "", row->unit ? row->unit : "",
+                     row->preset_text ? row->preset_text : row->preset);
         if (row->help) terminal_say(file, 23, "  %-18s   %s", "", row->help);
     }
     terminal_wrap(

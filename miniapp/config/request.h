@@ -29,7 +29,7 @@ void request_free(request *q);
 /* Looks at the outputs of a run. A file that is replaced (output.final and its description, picture, trace)
  * is new or a regular file, since a device, a pipe or a link would be lost to it; output.record is appended
  * to, so it may be any of these. A folder is one, or new. No two outputs have one name, however it is spelt,
- * and none has that of an input (a folder may be gone on with). Names leave room for a suffix.
+ * and none has that of an input (a folder may be gone on with).
  *
  * The folder of output.record is made, but by a dry run.
  *

@@ -18,10 +18,7 @@
 #include "ranks/ranks.h"
 #include "state/state_folder.h"
 
-/* While a file is written it is called NAME.tmp.<16 hexadecimal digits>. */
-enum { TMP_BYTES = 21 };
 enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };
-enum { LONGEST_IN_FOLDER_BYTES = sizeof "/step_NNNNNNNNNN.h5" };
 
 typedef enum place_use { PLACE_REPLACED, PLACE_APPENDED, PLACE_FOLDER, PLACE_INPUT } place_use;
 
@@ -38,31 +35,21 @@ typedef struct places {
     int count;
 } places;
 
-static void split(const char *path, char folder[PATH_BYTES], char name[PATH_BYTES])
-{
-    char copy[PATH_BYTES];
-    snprintf(copy, sizeof copy, "%s", path);
-    snprintf(folder, PATH_BYTES, "%s", dirname(copy));
-    snprintf(copy, sizeof copy, "%s", path);
-    snprintf(name, PATH_BYTES, "%s", basename(copy));
-}
-
 /* Like realpath(3), but the last names need not be there. */
 static void find_full(const char *path, char *out, size_t out_bytes)
 {
     char folder[PATH_BYTES], name[PATH_BYTES], found[PATH_MAX];
-    if (realpath(path, found)) {
-        snprintf(out, out_bytes, "%s", found);
+    snprintf(folder, sizeof folder, "%s", path);
+    snprintf(name, sizeof name, "%s", path);
+    const char *const above = dirname(folder), *const last = basename(name);
+    const char *const whole = realpath(path, found);
+    if (whole || strcmp(above, path) == 0) {
+        snprintf(out, out_bytes, "%s", whole ? whole : path);
         return;
     }
-    split(path, folder, name);
-    if (strcmp(folder, path) == 0) {
-        snprintf(out, out_bytes, "%s", path);
-        return;
-    }
-    find_full(folder, out, out_bytes);
+    find_full(above, out, out_bytes);
     const size_t used = strlen(out);
-    if (strcmp(name, ".") != 0) snprintf(out + used, out_bytes - used, "/%s", name);
+    if (strcmp(last, ".") != 0) snprintf(out + used, out_bytes - used, "/%s", last);
 }
 
 static void add(places *all, const char *key, place_use use, const char *path)
@@ -101,8 +88,7 @@ static void gather(places *all, const request *q)
 static int check_sort(const place *p, sentence *why)
 {
     struct stat own;
-    if (p->use != PLACE_REPLACED || lstat(p->path, &own) != 0 || S_ISREG(own.st_mode) || S_ISDIR(own.st_mode))
-        return 0;
+    if (lstat(p->path, &own) != 0 || S_ISREG(own.st_mode) || S_ISDIR(own.st_mode)) return 0;
     sentence_set(
         why,
         "%s = %.700s is a link, pipe, socket or device, which the file would replace; allowed is a new name "
@@ -111,26 +97,10 @@ static int check_sort(const place *p, sentence *why)
     return CHECK_EXIT_USAGE;
 }
 
-static int check_length(const place *p, sentence *why)
-{
-    char folder[PATH_BYTES], name[PATH_BYTES];
-    split(p->path, folder, name);
-    const long limit = pathconf(folder, _PC_NAME_MAX);
-    const size_t behind = p->use == PLACE_REPLACED ? TMP_BYTES : 0,
-                 below = p->use == PLACE_FOLDER ? LONGEST_IN_FOLDER_BYTES - 1 + TMP_BYTES : 0,
-                 name_max = (limit > 0 ? (size_t)limit : NAME_MAX) - behind,
-                 path_max = PATH_MAX - 1 - behind - below;
-    const bool long_name = strlen(name) > name_max;
-    if (!long_name && strlen(p->path) <= path_max) return 0;
-    sentence_set(why, "%s = %.300s...: the %s has %zu bytes; allowed are %zu, which leave room for a suffix",
-                 p->key, p->path, long_name ? "name" : "path", strlen(long_name ? name : p->path),
-                 long_name ? name_max : path_max);
-    return CHECK_EXIT_USAGE;
-}
-
-/* A folder is made before the first step. */
+/* Folders, and that of a new record, are made before the first step. */
 static int check_rights(const place *p, sentence *why)
 {
+    if (p->use == PLACE_INPUT || (p->use == PLACE_APPENDED && !p->there)) return 0;
     if (p->use != PLACE_FOLDER) return record_may_write(p->key, p->path, why) ? 0 : CHECK_EXIT_ENVIRONMENT;
     if (!p->there || S_ISDIR(p->info.st_mode)) return 0;
     sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(ENOTDIR));
@@ -163,11 +133,12 @@ static int check_pair(const place *a, const place *b, sentence *why)
 /* The folder of a record that is not there yet; a dry run only sees whether it could be made. */
 static int make_record_folder(const request *q, sentence *why)
 {
-    char folder[PATH_BYTES], name[PATH_BYTES], above[STATE_PATH_BYTES];
+    char path[PATH_BYTES], above[STATE_PATH_BYTES];
     const char *const record = q->cfg.output.record;
     sentence reason;
-    split(record, folder, name);
     if (!record[0] || access(record, F_OK) == 0) return 0;
+    snprintf(path, sizeof path, "%s", record);
+    const char *const folder = dirname(path);
     const int code = state_nearest_folder(above, folder);
     if (code || access(above, W_OK | X_OK) != 0) sentence_set(&reason, "%s", strerror(code ? code : errno));
     else if (q->dry_run || state_make_folder(MPI_COMM_NULL, folder, &reason) == STATE_OK) return 0;
@@ -179,17 +150,13 @@ static int make_record_folder(const request *q, sentence *why)
 static int check_all(const places *all, sentence *why)
 {
     int status = 0;
-    for (int i = 0; i < all->count && status == 0; i++) {
-        const place *p = &all->of[i];
-        if (p->use != PLACE_INPUT) status = check_sort(p, why);
-        if (p->use != PLACE_INPUT && status == 0) status = check_length(p, why);
-        for (int k = i + 1; k < all->count && status == 0; k++) status = check_pair(p, &all->of[k], why);
+    for (const place *p = all->of; p < all->of + all->count && status == 0; p++) {
+        if (p->use == PLACE_REPLACED) status = check_sort(p, why);
+        for (const place *b = p + 1; b < all->of + all->count && status == 0; b++)
+            status = check_pair(p, b, why);
     }
-    for (int i = 0; i < all->count && status == 0; i++) {
-        const place *p = &all->of[i];
-        const bool made = p->use == PLACE_APPENDED && !p->there; /* its folder is */
-        if (p->use != PLACE_INPUT && !made) status = check_rights(p, why);
-    }
+    for (const place *p = all->of; p < all->of + all->count && status == 0; p++)
+        status = check_rights(p, why);
     return status;
 }
 

@@ -30,13 +30,6 @@ double plan_memory_bytes(const plan *p, const config *c, device_kind of, int ran
     return k->transposes * (both_bytes + messages_bytes);
 }
 
-static const char *limited_by(host_limit by)
-{
-    static const char *const text[HOST_LIMITS] = { "", " within the job's cgroup",
-                                                   " within the process's own limits (ulimit -v, -d)" };
-    return text[by];
-}
-
 static bool fits(const plan *p, const plan_question *q, sentence *why)
 {
     const plan_facts *f = q->facts;
@@ -49,24 +42,21 @@ static bool fits(const plan *p, const plan_question *q, sentence *why)
     }
     if (rank < 0) return true;
     return sentence_refuse(
-        why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it%s", (long long)c->grid.nx,
-        (long long)c->grid.ny, rank, figure_bytes(plan_memory_bytes(p, c, f->device, rank)).text,
-        f->through ? "host " : "", figure_bytes(f->room[rank].bytes).text, limited_by(f->room[rank].by));
+        why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it (limit: %s)",
+        (long long)c->grid.nx, (long long)c->grid.ny, rank,
+        figure_bytes(plan_memory_bytes(p, c, f->device, rank)).text, f->through ? "host " : "",
+        figure_bytes(f->room[rank].bytes).text, host_limit_name[f->room[rank].by]);
 }
 
 /* ---- the process grid ---- */
 
-static bool periodic(const plan_question *q, const boundary_side *side)
-{
-    return config_kind_of(q->cfg)->stencil && side->kind == BOUNDARY_PERIODIC;
-}
-
 static bool cut(const plan_question *q, decomp *d, int ranks_x, int ranks_y, int depth, sentence *why)
 {
     const config *c = q->cfg;
-    const boundary *sides = &c->grid.sides;
-    return decomp_make(d, c->grid.nx, c->grid.ny, periodic(q, &sides->x_low), periodic(q, &sides->y_low),
-                       q->facts->ranks, q->facts->rank, ranks_x, ranks_y, depth, why);
+    const bool images = config_kind_of(c)->stencil;
+    return decomp_make(d, c->grid.nx, c->grid.ny, images && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC,
+                       images && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC, q->facts->ranks,
+                       q->facts->rank, ranks_x, ranks_y, depth, why);
 }
 
 /* Each rank has `depth` cells along an axis that is cut. */
@@ -150,29 +140,23 @@ static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
     if (asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) &&
         asked <= plan_persistent_steps(q))
         return lay_out_persistent(p, q, why);
-    const int wanted =
-        f->through && asked == 0 ? plan_visit_steps(q) : plan_longest_block(p, q, &fewer_since);
-    p->block_steps = wanted;
-    while (!lay_out(p, q, why)) {
-        if (p->block_steps == 1) return false;
-        if (p->block_steps == wanted) fewer_since = *why;
-        p->block_steps = f->block_steps(f, p->block_steps - 1, false);
+    const bool open = asked == 0 && !f->through;
+    p->block_steps = f->through && asked == 0 ? plan_visit_steps(q) : plan_longest_block(p, q, &fewer_since);
+    while (true) {
+        if (!lay_out(p, q, why)) {
+            if (p->block_steps == 1) return false;
+            fewer_since = *why;
+        } else if (!open || p->block_steps == 1 || plan_wide_enough(p, q)) break;
+        else
+            sentence_set(&fewer_since, "the ranks are narrow: in a block of steps they would compute more "
+                                       "than a tenth of the cells twice");
+        p->block_steps =
+            open ? plan_shorter_block(q, p->block_steps) : f->block_steps(f, p->block_steps - 1, false);
     }
-    if (asked > 0) {
-        const bool fewer = p->block_steps < asked;
-        if (fewer)
-            plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, fewer_since.text, p->block_steps);
-        sentence_set(because, "%s", fewer ? fewer_since.text : "run.fuse asks for it");
-    } else if (!f->through) {
-        while (p->block_steps > 1 && !plan_wide_enough(p, q)) {
-            p->block_steps = plan_shorter_block(q, p->block_steps);
-            if (!lay_out(p, q, why)) return false;
-            if (p->block_steps == 1)
-                sentence_set(because,
-                             "the ranks are narrow: in a block of steps they would compute more than "
-                             "a tenth of the cells twice");
-        }
-    }
+    const bool fewer = p->block_steps < asked;
+    if (fewer) plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, fewer_since.text, p->block_steps);
+    if (fewer || (asked == 0 && p->block_steps == 1 && fewer_since.text[0])) *because = fewer_since;
+    else if (asked > 0) sentence_set(because, "run.fuse asks for it");
     return true;
 }
 

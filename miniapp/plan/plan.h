@@ -134,7 +134,7 @@ typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part
 
 /* A way of a trial. */
 typedef struct plan_way {
-    char name[24];
+    char name[32];
     int what;      /* steps, step_form or transport_kind */
     double weight; /* of the seconds, in the choice */
     double seconds;
@@ -183,10 +183,9 @@ void plan_explain(FILE *to, const plan *p, const char *before);
 
 /* ---- plan_json.c: the plan as JSON ---- */
 
-/* The choices of a run, for its record: {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}; and its
- * notes. */
-struct json_t *plan_reasons_json(const plan *p);
-struct json_t *plan_notes_json(const plan *p);
+/* Adds what the record of a run and a plan in JSON share: grid, ranks, what was chosen and why ("plan":
+ * {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}), and the notes. */
+void plan_add_json(struct json_t *o, const plan *p, const config *c);
 /* `weft run --dry-run --json`: prints the plan of request q on one line of stdout, for ranks that need not be
  * here, whose trials jobs/predict answers; docs/contract.md has its keys. An exit status, with a sentence in
  * why where it is not 0. */

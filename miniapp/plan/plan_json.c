@@ -4,7 +4,6 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "output/record.h"
 #include "plan/plan.h"
@@ -22,15 +21,18 @@ typedef struct imagined {
     json_t *answers, *asks; /* owned */
 } imagined;
 
-/* Once each. */
-static void ask(const imagined *i, const char *question, json_t *of)
+/* The answer to a question about `name`; NULL: there is none, and it is asked, once. Takes the reference to
+ * `asked`, what the caller needs to know for it. */
+static const json_t *answer(const imagined *i, const char *question, const char *name, json_t *asked)
 {
+    const json_t *const found = json_object_get(json_object_get(i->answers, question), name);
     json_t *list = json_object_get(i->asks, question), *known;
-    size_t k;
-    if (!list) json_object_set_new(i->asks, question, list = json_array());
-    json_array_foreach(list, k, known) if (json_equal(known, of)) break;
-    if (k == json_array_size(list)) json_array_append(list, of);
-    json_decref(of);
+    size_t k = 0;
+    if (!found && !list) json_object_set_new(i->asks, question, list = json_array());
+    if (!found) json_array_foreach(list, k, known) if (json_equal(known, asked)) break;
+    if (!found && k == json_array_size(list)) json_array_append(list, asked);
+    json_decref(asked);
+    return found;
 }
 
 static double seconds_of(const json_t *answer)
@@ -99,9 +101,8 @@ static void exchange(void *context, plan *p, link_kind kind, const transport_kin
     for (int k = 0; k < count; k++) {
         const transport_kind t = over[k];
         const char *name = transport_kind_name(t);
-        const json_t *answer = json_object_get(json_object_get(i->answers, "exchange_s"), name);
-        if (!answer) ask(i, "exchange_s", json_string(name));
-        e->slowest_s[t][kind] = seconds_of(json_array_get(answer, (size_t)kind));
+        const json_t *seconds = answer(i, "exchange_s", name, json_string(name));
+        e->slowest_s[t][kind] = seconds_of(json_array_get(seconds, (size_t)kind));
         if (isinf(e->slowest_s[t][kind])) sentence_set(&e->why[t][kind], "no record shows what it costs");
     }
 }
@@ -112,11 +113,10 @@ static bool can(void *context, const plan *p, plan_part what, transport_kind t, 
     const imagined *i = context;
     if (what != PLAN_TRANSPOSES) return true;
     const char *name = transport_kind_name(t);
-    const json_t *answer = json_object_get(json_object_get(i->answers, "transposes"), name);
     if (t == TRANSPORT_PEER && i->q->ranks > i->q->per_host)
         return sentence_refuse(why, "it does not reach other hosts");
-    if (!answer) ask(i, "transposes", json_string(name));
-    return json_is_true(answer) || sentence_refuse(why, "no record shows what it costs");
+    return json_is_true(answer(i, "transposes", name, json_string(name))) ||
+           sentence_refuse(why, "no record shows what it costs");
 }
 
 static void blocks(void *context, const plan *p, plan_way way[], int count)
@@ -125,15 +125,13 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
     char key[16];
     for (int k = 0; k < count; k++) {
         snprintf(key, sizeof key, "%d", way[k].what);
-        const json_t *answer = json_object_get(json_object_get(i->answers, "block_s"), key);
-        if (!answer) ask(i, "block_s", pass_json(i, &p->grid.dec, way[k].what));
-        way[k].seconds = seconds_of(answer);
+        way[k].seconds = seconds_of(answer(i, "block_s", key, pass_json(i, &p->grid.dec, way[k].what)));
     }
 }
 
 /* ---- what is printed ---- */
 
-json_t *plan_reasons_json(const plan *p)
+static json_t *reasons_json(const plan *p)
 {
     json_t *all = json_object();
     for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
@@ -148,11 +146,30 @@ json_t *plan_reasons_json(const plan *p)
     return all;
 }
 
-json_t *plan_notes_json(const plan *p)
+static json_t *notes_json(const plan *p)
 {
     json_t *all = json_array();
     for (int i = 0; i < p->notes; i++) json_array_append_new(all, record_text(p->note[i].said.text));
     return all;
+}
+
+void plan_add_json(json_t *o, const plan *p, const config *c)
+{
+    const decomp *d = &p->grid.dec;
+    const record_member all[] = {
+        { "grid", json_pack("{s:I, s:I}", "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny) },
+        { "ranks", json_integer(d->ranks_x * d->ranks_y) },
+        { "ranks_x", json_integer(d->ranks_x) },
+        { "ranks_y", json_integer(d->ranks_y) },
+        { "step_form", json_string(step_form_name[p->form]) },
+        { "feed", json_string(config_feed_name(p->feed)) },
+        { "lanes", json_integer(p->streams) },
+        { "fuse", json_integer(p->block_steps) },
+        { "norm_every", json_integer((json_int_t)c->time.norm_every) },
+        { "plan", reasons_json(p) },
+        { "notes", notes_json(p) },
+    };
+    (void)record_add(o, all, sizeof all / sizeof *all);
 }
 
 /* Links of all ranks, and what an inner rank sends over them in a step or block. */
@@ -189,23 +206,12 @@ static json_t *plan_as_json(const imagined *i, const plan_facts *f, const plan *
     const bool transposes = config_kind_of(c)->transposes > 0;
     const record_member all[] = {
         { "program", json_string("weft") },
-        { "plan", plan_reasons_json(p) },
         { "asks", json_incref(i->asks) },
-        { "notes", plan_notes_json(p) },
         { "problem", problem_json(i) },
-        { "grid", json_pack("{s:I, s:I}", "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny) },
         { "device", json_string(i->cuda ? "cuda" : "host") },
-        { "ranks", json_integer(i->q->ranks) },
         { "per_host", json_integer(i->q->per_host) },
-        { "ranks_x", json_integer(p->grid.dec.ranks_x) },
-        { "ranks_y", json_integer(p->grid.dec.ranks_y) },
         { "transport_asked", json_string(transport_kind_name(c->run.transport)) },
         { "transport", json_string(transport_kind_name(transposes ? p->redist_transport : p->transport)) },
-        { "step_form", json_string(step_form_name[p->form]) },
-        { "feed", json_string(config_feed_name(p->feed)) },
-        { "lanes", json_integer(p->streams) },
-        { "fuse", json_integer(steps) },
-        { "norm_every", json_integer((json_int_t)c->time.norm_every) },
         { "norm_in_pass", json_boolean(steps > 1 && block_steps(f, steps, true) > 0) },
         { "pass", steps > 1 ? pass_json(i, &p->grid.dec, steps) : json_null() },
         { "processors", i->cuda ? json_integer(PROCESSORS) : json_null() },
@@ -213,41 +219,36 @@ static json_t *plan_as_json(const imagined *i, const plan_facts *f, const plan *
         { "memory_bytes", record_number(plan_memory_bytes(p, c, i->cuda ? DEVICE_CUDA : DEVICE_HOST, 0)) },
         { "state_bytes", record_number(config_state_bytes(c)) },
     };
-    return record_add(json_object(), all, sizeof all / sizeof *all);
+    json_t *o = json_object();
+    plan_add_json(o, p, c);
+    return record_add(o, all, sizeof all / sizeof *all);
 }
 
-static int make_and_print(imagined *i, sentence *why)
+int plan_print_json(const request *q, sentence *why)
 {
-    const request *q = i->q;
-    const plan_facts facts = { .device = i->cuda ? DEVICE_CUDA : DEVICE_HOST,
+    imagined i = { .q = q, .cuda = q->cfg.run.device != CONFIG_DEVICE_HOST, .asks = json_object() };
+    const plan_facts facts = { .device = i.cuda ? DEVICE_CUDA : DEVICE_HOST,
                                .threads = 1,
                                .ranks = q->ranks,
                                .hosts = (q->ranks + q->per_host - 1) / q->per_host,
                                .per_host = q->per_host,
                                .most_on_device = 1,
                                .mpi_claims_cuda = true,
-                               .no_graphs = i->cuda ? NULL : "the host device has none",
+                               .no_graphs = i.cuda ? NULL : "the host device has none",
                                .block_steps = block_steps,
-                               .owner = i };
-    const plan_trial trial = { .context = i, .exchange = exchange, .can = can, .blocks = blocks };
+                               .owner = &i };
+    const plan_trial trial = { .context = &i, .exchange = exchange, .can = can, .blocks = blocks };
     static plan p; /* large */
-    const plan_question question = { &q->cfg, &i->of.op, &facts, q->answers ? &trial : NULL };
-    const int status = plan_make(&p, &question, why);
-    if (status != 0) return status;
-    json_t *o = plan_as_json(i, &facts, &p);
-    if (ranks_mine(ranks_world()) == 0 && json_dumpf(o, stdout, 0) == 0) printf("\n");
-    json_decref(o);
-    return 0;
-}
-
-int plan_print_json(const request *q, sentence *why)
-{
-    imagined i = { .q = q, .cuda = q->cfg.run.device != CONFIG_DEVICE_HOST, .asks = json_object() };
+    int status = CHECK_EXIT_USAGE;
     i.answers = json_loads(q->answers ? q->answers : "{}", 0, NULL);
     problem_make(&i.of, &q->cfg);
-    int status = CHECK_EXIT_USAGE;
-    if (json_is_object(i.answers)) status = make_and_print(&i, why);
+    if (json_is_object(i.answers))
+        status = plan_make(
+            &p, &(plan_question){ &q->cfg, &i.of.op, &facts, q->answers ? &trial : NULL }, why);
     else sentence_set(why, "answers = %.200s; allowed: an object of JSON", q->answers);
+    json_t *const o = status == 0 ? plan_as_json(&i, &facts, &p) : NULL;
+    if (o && ranks_mine(ranks_world()) == 0 && json_dumpf(o, stdout, 0) == 0) printf("\n");
+    json_decref(o);
     json_decref(i.answers);
     json_decref(i.asks);
     return status;

@@ -12,17 +12,18 @@ bool plan_make_window(plan *p, const plan_question *q, sentence *why);
 void plan_explain_streaming(plan *p, const plan_question *q);
 
 /* plan_temporal.c. The way whose seconds, weighted, are fewest; `otherwise` unless another has fewer.
- * plan_say_close: adds which ways would be taken in place of the chosen one if they were a little faster, up
- * to TRIAL_CLOSE. */
+ * plan_say_ways: adds the seconds of each, and which would be taken in place of the chosen one if they were a
+ * little faster, up to TRIAL_CLOSE. */
 int plan_cheapest(const plan_way way[], int count, int otherwise);
-void plan_say_close(sentence *because, const plan_way way[], int count, int chosen);
+void plan_say_ways(sentence *because, const plan_way way[], int count, int chosen);
 
 /* plan_transport.c. plan_refuse_halos: the halos cannot be had as planned, and are staged. */
 void plan_choose_transports(plan *p, const plan_question *q);
 void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why);
 
-/* Steps that are taken in a row, at most: between norms, checkpoints and frames. */
-int64_t plan_steps_in_a_row(const config *c);
+/* plan_temporal.c. Steps that are taken in a row, at most: between norms, which passes may take with them,
+ * checkpoints and frames. */
+int64_t plan_steps_in_a_row(const config *c, bool passes_take_norms);
 
 /* plan_temporal.c. plan_persistent_steps: of a persistent pass, as many as the run has use for; 1: there are
  * none. plan_longest_block: the longest block that the deck, the device and the length of the run allow, or

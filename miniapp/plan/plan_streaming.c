@@ -99,15 +99,6 @@ static streaming_window window_of(const plan_question *q, int steps, double step
     return w;
 }
 
-int64_t plan_steps_in_a_row(const config *c)
-{
-    const int64_t every[] = { c->time.norm_every, c->checkpoint.every, c->output.every };
-    int64_t least = c->time.steps;
-    for (int i = 0; i < 3; i++)
-        if (every[i] > 0 && every[i] < least) least = every[i];
-    return least;
-}
-
 /* Seconds of a step and cell, in visits of that many; INFINITY: there is no room. */
 static double step_s(const plan_question *q, int steps, int64_t in_a_row)
 {
@@ -121,9 +112,9 @@ static double step_s(const plan_question *q, int steps, int64_t in_a_row)
  * single steps. */
 int plan_visit_steps(const plan_question *q)
 {
-    const config *c = q->cfg;
     const plan_through *t = q->facts->through;
-    const int64_t in_a_row = plan_steps_in_a_row(c), deepest = (int64_t)rows_of_rank(q) / c->problem.radius;
+    const int64_t in_a_row = plan_steps_in_a_row(q->cfg, false),
+                  deepest = (int64_t)rows_of_rank(q) / q->cfg->problem.radius;
     int64_t most = in_a_row < STREAMING_STEPS_MAX ? in_a_row : STREAMING_STEPS_MAX;
     if (deepest < most) most = deepest;
     if (most < 2) return 1;

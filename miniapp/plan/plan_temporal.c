@@ -29,15 +29,14 @@ static const double overlapped_margin = 1.05;
  * that what is computed twice costs no more than a tenth. */
 enum { BLOCKS_LEAST = 4, DEPTHS_LEAST = 32 };
 
-static bool none_or_rare(int64_t every, int64_t least) { return every == 0 || every >= least; }
-
-/* Norms that come with the passes need only be `steps` steps apart. */
-static bool long_enough(const config *c, int steps, bool passes_take_norms)
+int64_t plan_steps_in_a_row(const config *c, bool passes_take_norms)
 {
-    const int64_t least = (int64_t)steps * BLOCKS_LEAST;
-    return c->time.steps >= least && none_or_rare(c->checkpoint.every, least) &&
-           none_or_rare(c->output.every, least) &&
-           none_or_rare(c->time.norm_every, passes_take_norms ? steps : least);
+    const int64_t norm_every = passes_take_norms ? 0 : c->time.norm_every;
+    const int64_t every[] = { norm_every, c->checkpoint.every, c->output.every };
+    int64_t least = c->time.steps;
+    for (int i = 0; i < 3; i++)
+        if (every[i] > 0 && every[i] < least) least = every[i];
+    return least;
 }
 
 bool plan_wide_enough(const plan *p, const plan_question *q)
@@ -63,9 +62,9 @@ static int worth_a_trial(const plan_question *q, int most)
     const plan_facts *f = q->facts;
     const int steps = f->block_steps(f, most, false),
               norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
-    if (steps > 1 && long_enough(c, steps, false)) return steps;
+    if (steps > 1 && plan_steps_in_a_row(c, false) >= (int64_t)steps * BLOCKS_LEAST) return steps;
     const int with_norm = f->block_steps(f, norm_every, true);
-    return with_norm > 1 && long_enough(c, with_norm, true) ? with_norm : 1;
+    return with_norm > 1 && plan_steps_in_a_row(c, true) >= (int64_t)with_norm * BLOCKS_LEAST ? with_norm : 1;
 }
 
 int plan_shorter_block(const plan_question *q, int steps) { return worth_a_trial(q, steps - 1); }
@@ -86,14 +85,14 @@ static int longest_worth_a_trial(plan *p, const plan_question *q)
                   least = limits_of[q->facts->device].cells_least;
     sentence *because = &p->because[PLAN_BLOCK];
     const char *none = no_blocks(q);
+    int longest = 1;
     if (!none && c->run.tune == CONFIG_TUNE_OFF) none = "run.tune = off: there are no trials";
     if (none) sentence_set(because, "%s", none);
     else if (cells < least)
         sentence_set(because,
                      "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
                      least);
-    const int longest = none || cells < least ? 1 : worth_a_trial(q, longest_tried(q));
-    if (longest == 1 && because->text[0] == '\0')
+    else if ((longest = worth_a_trial(q, longest_tried(q))) == 1)
         sentence_set(because, "the run, or what lies between its norms, checkpoints and frames, is too "
                               "short for blocks of steps");
     return longest;
@@ -120,7 +119,7 @@ int plan_persistent_steps(const plan_question *q)
 {
     const config *c = q->cfg;
     const plan_facts *f = q->facts;
-    const int64_t steps = plan_steps_in_a_row(c);
+    const int64_t steps = plan_steps_in_a_row(c, false);
     const bool reached =
         f->hosts == 1 && (c->run.transport == TRANSPORT_AUTO || c->run.transport == TRANSPORT_PEER);
     const bool alike = f->most_on_device == 1 && c->grid.ny % f->ranks == 0; /* ranks wait for each other */
@@ -140,9 +139,15 @@ int plan_cheapest(const plan_way way[], int count, int otherwise)
     return best;
 }
 
-void plan_say_close(sentence *because, const plan_way way[], int count, int chosen)
+void plan_say_ways(sentence *because, const plan_way way[], int count, int chosen)
 {
     const double chosen_s = cost_s(&way[chosen]);
+    const char *before = "";
+    for (int i = 0; i < count; i++) {
+        if (isinf(way[i].seconds)) continue;
+        sentence_add(because, "%s%s %s", before, figure_seconds(way[i].seconds).text, way[i].name);
+        before = ", ";
+    }
     for (int i = 0; i < count; i++)
         if (i != chosen && cost_s(&way[i]) < (1 + TRIAL_CLOSE) * chosen_s)
             sentence_add(because, "; the choice is close: %s would be taken if %.1f %% faster", way[i].name,
@@ -188,16 +193,14 @@ void plan_choose_block(plan *p, const plan_question *q)
     for (int n = p->block_steps; n > 1 && count < limits_of[q->facts->device].lengths;
          n = plan_shorter_block(q, n)) {
         way[count] = (plan_way){ .what = n, .weight = 1 };
-        snprintf(way[count].name, sizeof way->name, "blocks of %d", n);
+        snprintf(way[count].name, sizeof way->name, "in blocks of %d", n);
         count++;
     }
-    way[count] = (plan_way){ "single steps", .what = 1, .weight = trial_gain };
+    way[count] = (plan_way){ "in single steps", .what = 1, .weight = trial_gain };
     q->trial->blocks(q->trial->context, p, way, count + 1);
-    sentence_set(because, "in a trial a step took %s singly", figure_seconds(way[count].seconds).text);
-    for (int i = 0; i < count; i++)
-        sentence_add(because, ", %s in %s", figure_seconds(way[i].seconds).text, way[i].name);
     const int best = plan_cheapest(way, count + 1, count);
-    plan_say_close(because, way, count + 1, best);
+    sentence_set(because, "in a trial a step took ");
+    plan_say_ways(because, way, count + 1, best);
     p->block_steps = way[best].what;
     if (persistent > 1 && q->trial->persistent) try_persistent(p, q, persistent, way[best].seconds);
 }
@@ -254,11 +257,8 @@ static void try_forms(plan *p, const plan_question *q)
                        { "exchange first", STEP_EXCHANGE_FIRST, 1, 0 } };
     q->trial->forms(q->trial->context, p, way, 2);
     const int best = plan_cheapest(way, 2, 1);
-    choose_form(p, (step_form)way[best].what, "in a trial a block");
-    for (int i = 0; i < 2; i++)
-        sentence_add(&p->because[PLAN_FORM], "%s%s %s", i == 0 ? " took " : ", ",
-                     figure_seconds(way[i].seconds).text, way[i].name);
-    plan_say_close(&p->because[PLAN_FORM], way, 2, best);
+    choose_form(p, (step_form)way[best].what, "in a trial a block took ");
+    plan_say_ways(&p->because[PLAN_FORM], way, 2, best);
 }
 
 static void choose_block_form(plan *p, const plan_question *q)

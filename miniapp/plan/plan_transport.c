@@ -4,7 +4,6 @@
  * of the slowest rank. */
 #include <math.h>
 
-#include "files/figure.h"
 #include "plan/plan_rules.h"
 
 /* ---- links ---- */
@@ -42,45 +41,39 @@ static bool count_links(plan_exchange *e, const plan_facts *f, const plan_grid *
 
 /* ---- trials ---- */
 
-/* Sets why not. */
 static bool reaches(plan_exchange *e, transport_kind t, link_kind kind)
 {
     if (!transport_traits_of(t)->one_host || kind == LINK_INSIDE_HOST) return true;
     return sentence_refuse(&e->why[t][kind], "it does not reach other hosts");
 }
 
-static void try_these(plan *p, const plan_question *q, const transport_kind over[], int count)
+static void try_these(plan *p, const plan_question *q, link_kind kind, const transport_kind over[], int count)
 {
-    plan_exchange *e = &p->exchange;
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-        transport_kind there[TRANSPORT_KINDS];
-        int n = 0;
-        for (int i = 0; i < count; i++)
-            if (e->links[kind] > 0 && reaches(e, over[i], kind)) there[n++] = over[i];
-        if (n > 0) q->trial->exchange(q->trial->context, p, kind, there, n);
-    }
+    transport_kind there[TRANSPORT_KINDS];
+    int n = 0;
+    for (int i = 0; i < count; i++)
+        if (reaches(&p->exchange, over[i], kind)) there[n++] = over[i];
+    if (n > 0) q->trial->exchange(q->trial->context, p, kind, there, n);
 }
 
 /* In the order in which they are worth their time. */
-static void try_others(plan *p, const plan_question *q, transport_kind than)
+static void try_others(plan *p, const plan_question *q, link_kind kind, transport_kind than)
 {
     transport_kind over[TRANSPORT_KINDS];
     int count = 0;
     for (const transport_kind *t = transport_turns; *t != TRANSPORT_AUTO; t++)
         if (*t != than) over[count++] = *t;
-    try_these(p, q, over, count);
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        const char *why = transport_traits_of(t)->left_out;
-        for (link_kind kind = 0; kind < LINK_KINDS && t != than && why; kind++)
-            sentence_set(&p->exchange.why[t][kind], "%s", why);
-    }
+    try_these(p, q, kind, over, count);
 }
 
-/* Since ..., "" where it was not tried; NULL: it serves every kind of link that there is. */
+/* Why it does not serve every kind of link that there is; NULL: it does. */
 static const char *left_out(const plan_exchange *e, transport_kind t)
 {
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-        if (e->links[kind] > 0 && isinf(e->slowest_s[t][kind])) return e->why[t][kind].text;
+        if (e->links[kind] > 0 && isinf(e->slowest_s[t][kind])) {
+            const char *const tried = e->why[t][kind].text, *const untried = transport_traits_of(t)->left_out;
+            return tried[0] || !untried ? tried : untried;
+        }
     return NULL;
 }
 
@@ -90,15 +83,18 @@ static void ways_of(const plan_exchange *e, link_kind kind, plan_way way[TRANSPO
 {
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         way[t] = (plan_way){ "", (int)t, t == TRANSPORT_PEER ? PLAN_PEER_WEIGHT : 1, e->slowest_s[t][kind] };
-        snprintf(way[t].name, sizeof way[t].name, "%s", transport_kind_name(t));
+        snprintf(way[t].name, sizeof way[t].name, "over %s %s", transport_kind_name(t), link_kind_name[kind]);
     }
 }
 
-/* The fastest; staged if none serves. */
-static transport_kind favourite_of(const plan_exchange *e, link_kind kind, transport_kind asked)
+/* What is asked for where it serves, else the fastest; staged if none serves. */
+static transport_kind fastest(plan *p, const plan_question *q, link_kind kind, transport_kind asked)
 {
+    const plan_exchange *e = &p->exchange;
     plan_way way[TRANSPORT_KINDS];
+    if (asked != TRANSPORT_AUTO) try_these(p, q, kind, &asked, 1);
     if (asked != TRANSPORT_AUTO && isfinite(e->slowest_s[asked][kind])) return asked;
+    try_others(p, q, kind, asked);
     ways_of(e, kind, way);
     return (transport_kind)plan_cheapest(way, TRANSPORT_KINDS, TRANSPORT_STAGED);
 }
@@ -111,6 +107,19 @@ static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind k
     return f->mpi_claims_cuda ? TRANSPORT_AWARE : TRANSPORT_STAGED;
 }
 
+static void choose_of_kind(plan *p, const plan_question *q, link_kind kind, transport_kind asked)
+{
+    plan_exchange *e = &p->exchange;
+    const bool mixed = e->links[LINK_INSIDE_HOST] > 0 && e->links[LINK_BETWEEN_HOSTS] > 0;
+    const transport_kind t = e->tried ? fastest(p, q, kind, asked) : assumed(q->facts, e, kind, asked);
+    e->favourite[kind] = t;
+    e->used[t] += e->links[kind];
+    if (asked != TRANSPORT_AUTO && t != asked)
+        plan_add_note(p, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked),
+                      e->why[asked][kind].text, transport_kind_name(t), mixed ? " " : "",
+                      mixed ? link_kind_name[kind] : "");
+}
+
 static void share_out(const plan_facts *f, const plan_exchange *e, const decomp *dec, transport_choice *mine)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
@@ -119,52 +128,22 @@ static void share_out(const plan_facts *f, const plan_exchange *e, const decomp 
     }
 }
 
-/* "run.transport = peer: it does not reach other hosts; using aware between hosts" */
-static void note_what_serves_instead(plan *p, transport_kind asked)
-{
-    const plan_exchange *e = &p->exchange;
-    const bool mixed = e->links[LINK_INSIDE_HOST] > 0 && e->links[LINK_BETWEEN_HOSTS] > 0;
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-        if (e->links[kind] == 0 || e->favourite[kind] == asked) continue;
-        plan_add_note(p, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked),
-                      e->why[asked][kind].text, transport_kind_name(e->favourite[kind]), mixed ? " " : "",
-                      mixed ? link_kind_name[kind] : "");
-    }
-}
-
 static void explain_trials(const plan_exchange *e, sentence *because)
 {
     const char *before = "of the transports that were tried it serves best: an exchange alone takes ";
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-        for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-            if (e->links[kind] == 0 || isinf(e->slowest_s[t][kind])) continue;
-            sentence_add(because, "%s%s over %s %s", before, figure_seconds(e->slowest_s[t][kind]).text,
-                         transport_kind_name(t), link_kind_name[kind]);
-            before = ", ";
-        }
-    sentence_add(because, "; half of peer's time counts, since its stores hide behind the step");
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         plan_way way[TRANSPORT_KINDS];
+        if (e->links[kind] == 0) continue;
         ways_of(e, kind, way);
-        if (e->links[kind] > 0) plan_say_close(because, way, TRANSPORT_KINDS, (int)e->favourite[kind]);
+        sentence_add(because, "%s", before);
+        plan_say_ways(because, way, TRANSPORT_KINDS, (int)e->favourite[kind]);
+        before = "; ";
     }
+    sentence_add(because, "; half of peer's time counts, since its stores hide behind the step");
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         const char *why = left_out(e, t);
         if (why && why[0]) sentence_add(because, "; not %s: %s", transport_kind_name(t), why);
     }
-}
-
-static void explain(plan *p, const plan_question *q, transport_kind asked)
-{
-    const plan_exchange *e = &p->exchange;
-    sentence *because = &p->because[PLAN_TRANSPORT];
-    if (q->facts->device == DEVICE_HOST) sentence_set(because, "the host device has no other");
-    else if (asked == p->transport) sentence_set(because, "run.transport asks for it");
-    else if (e->tried) explain_trials(e, because);
-    else
-        sentence_set(
-            because,
-            "no trial was asked for: it serves best on most machines, and a run tries it beside others");
 }
 
 /* The halo that has neighbours is tried: of a sweep's two, the first that has any. */
@@ -181,18 +160,19 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
     for (int t = 0; t < TRANSPORT_KINDS; t++)
         e->slowest_s[t][LINK_INSIDE_HOST] = e->slowest_s[t][LINK_BETWEEN_HOSTS] = INFINITY;
     e->tried = asked != TRANSPORT_STAGED && q->trial && q->trial->exchange;
-    if (e->tried && asked != TRANSPORT_AUTO) try_these(p, q, &asked, 1);
-    if (e->tried && (asked == TRANSPORT_AUTO || left_out(e, asked))) try_others(p, q, asked);
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-        e->favourite[kind] = e->tried ? favourite_of(e, kind, asked) : assumed(f, e, kind, asked);
-        e->used[e->favourite[kind]] += e->links[kind];
-    }
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++)
+        if (e->links[kind] > 0) choose_of_kind(p, q, kind, asked);
     share_out(f, e, &p->grid.dec, &p->choice);
     if (row->by_lines) share_out(f, e, &p->transposed_grid.dec, &p->transposed_choice);
-    if (asked != TRANSPORT_AUTO) note_what_serves_instead(p, asked);
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
         if (e->used[t] > e->used[p->transport]) p->transport = t;
-    explain(p, q, asked);
+    sentence *because = &p->because[PLAN_TRANSPORT];
+    if (f->device == DEVICE_HOST) sentence_set(because, "the host device has no other");
+    else if (asked == p->transport) sentence_set(because, "run.transport asks for it");
+    else if (e->tried) explain_trials(e, because);
+    else
+        sentence_set(because, "no trial was asked for: it serves best on most machines, and a run tries it "
+                              "beside others");
 }
 
 void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why)
@@ -235,20 +215,19 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
 {
     sentence why = { "" }, *because = &p->because[PLAN_REDISTRIBUTION];
     const transport_kind t = p->redist_transport = choose_transposes(p, q, asked, &why);
-    const bool halos = has_links(&p->exchange), other = asked != TRANSPORT_AUTO && asked != t;
-    const bool told = other && halos && p->exchange.tried && p->exchange.used[asked] == 0; /* of the halos */
+    const bool halos = has_links(&p->exchange);
     if (!halos) p->transport = t;
-    if (other) sentence_set(because, "run.transport = %s: %s", transport_kind_name(asked), why.text);
-    else
+    if (asked != TRANSPORT_AUTO && asked != t) {
+        sentence_set(because, "run.transport = %s: %s", transport_kind_name(asked), why.text);
+        plan_add_note(p, true, "%s; using %s%s", because->text, transport_kind_name(t),
+                      halos ? " for transposes" : "");
+    } else
         sentence_set(because, "%s",
                      asked == t            ? "run.transport asks for it"
                      : t == TRANSPORT_PEER ? "all ranks reach each other's memory, and none shares its GPU"
                      : t == TRANSPORT_AWARE
                          ? "MPI takes device buffers, and not all ranks reach each other's memory"
                          : "neither can MPI take device buffers nor do all ranks reach each other");
-    if (other && !told)
-        plan_add_note(p, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked), why.text,
-                      transport_kind_name(t), halos ? " for transposes" : "");
 }
 
 static void use_everywhere(plan *p, transport_kind t)

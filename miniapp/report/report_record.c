@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/machine.h"
 #include "output/record.h"
@@ -96,23 +95,17 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
     char fingerprint[17];
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
     json_t *o = machine_record(r->command, r->started);
-    json_object_update_new(
-        o, json_pack("{s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}", "problem",
-                     problem_json(s), "grid", "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny,
-                     "ranks", s->top.ranks, "ranks_x", s->plan.grid.dec.ranks_x, "ranks_y",
-                     s->plan.grid.dec.ranks_y, "device",
-                     device_computing(s->dev)->kind == DEVICE_HOST ? "host" : "cuda", "transport",
-                     transport_kind_name(s->plan.transport), "lanes", s->plan.streams, "feed",
-                     config_feed_name(s->plan.feed), "fuse", s->plan.block_steps, "asked", asked_json(c)));
+    plan_add_json(o, &s->plan, c);
     const record_member rest[] = {
+        { "problem", problem_json(s) },
+        { "device", json_string(device_computing(s->dev)->kind == DEVICE_HOST ? "host" : "cuda") },
+        { "transport", json_string(transport_kind_name(s->plan.transport)) },
+        { "asked", asked_json(c) },
         { "memory", json_string(s->plan.in_host_memory ? "host" : "device") },
         { "streaming", streaming_json(s) },
         { "persistent", json_boolean(s->plan.persistent) },
-        { "norm_every", json_integer((json_int_t)c->time.norm_every) },
-        { "step_form", json_string(step_form_name[s->plan.form]) },
         { "sweeps", s->plan.block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },
         { "transports", json_pack("{s:o}", "links", links_json(&s->plan.exchange)) },
-        { "plan", plan_reasons_json(&s->plan) },
         { "tune", json_pack("{s:s?, s:o}", "variant",
                             config_kind_of(c)->stencil ? sim_trial_variant_name(s, s->plan.variant) : NULL,
                             "seconds", record_number(s->created.tune_s)) },
@@ -143,7 +136,6 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "slowest",
           json_pack("{s:i, s:o, s:o}", "rank", r->slowest_rank, "host", record_text(r->slowest_host),
                     "copies", record_straggler(&r->calibration.copies)) },
-        { "notes", plan_notes_json(&s->plan) },
         { "deck", record_text(deck_text) },
     };
     return record_add(o, rest, sizeof rest / sizeof *rest);

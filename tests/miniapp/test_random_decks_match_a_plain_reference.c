@@ -351,7 +351,6 @@ static bool right(const char *weft, const drawn *d, uint64_t number)
 
 static void test_random_decks(void **unused)
 {
-    (void)unused;
     char weft[PATH_MAX], path[PATH_MAX], home[PATH_MAX], folder[] = "/tmp/weft_random.XXXXXX";
     const uint64_t seed = strtoull(setting("WEFT_RANDOM_SEED", "4629"), NULL, 10);
     const uint64_t first = strtoull(setting("WEFT_RANDOM_FIRST", "0"), NULL, 10);

@@ -31,7 +31,6 @@ static void expect(const char *text, int indent, const char *wanted)
 
 static void short_lines_stay(void **state)
 {
-    (void)state;
     expect("", 3, "");
     expect("\nphase   a  b\n\nx\n", 3, "\nphase   a  b\n\nx\n");
     expect("no newline", 3, "no newline\n");
@@ -40,7 +39,6 @@ static void short_lines_stay(void **state)
 /* 99 columns stay, 100 do not: the word that is too much goes below, and the space between with it. */
 static void the_limit(void **state)
 {
-    (void)state;
     char fits[100], text[300], wanted[400];
     memset(fits, 'a', 97);
     memcpy(fits + 97, " b", 3);
@@ -61,7 +59,6 @@ static void the_limit(void **state)
 /* Words of all lengths: all of them come out in order, on lines that fit. */
 static void no_word_is_lost(void **state)
 {
-    (void)state;
     char text[4096] = "verdict      ", back[4096] = "", line[512];
     for (int i = 0; i < 60; i++) {
         char word[64];

@@ -96,5 +96,5 @@ endless() { # a check in the background that has made a file: mpirun's pid is $m
     refuses 2 "$weft" check fs file -- "file: Not a directory; allowed: a folder in which files can be made"
     refuses 2 "$weft" check fs . file -- "takes one folder, and was given . and file"
     refuses 2 "$weft" check fs . second=3 -- "unknown key 'second', did you mean seconds"
-    refuses 2 "$weft" check fs . seconds=0 -- "seconds = 0; allowed: a whole number from 1 to 3600"
+    refuses 2 "$weft" check fs . seconds=0 -- "seconds = 0; allowed: whole numbers 1 .. 3600"
 }

@@ -4,7 +4,7 @@ load ../support/helper
 
 good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
 
-# Every value of a deck that is refused: tests/miniapp/test_config_refuses_mistakes. Here each way to refuse, one rank of
+# Every value of a deck that is refused: tests/miniapp/test_config_reads_or_refuses. Here each way to refuse, one rank of
 # two that says it, and what the command line adds.
 @test "a mistake in a deck or in words: the key, the value, what is allowed, the nearest name, from one rank" {
     deck d.ini "${good[@]}"

@@ -50,7 +50,7 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     local reference
     reference=$(fingerprint)
     OMP_NUM_THREADS=2 weft_alone d.ini
-    local tried="in a trial a step took .* singly, .* in blocks of $(by_device 6 12)"
+    local tried="in a trial a step took .* in blocks of $(by_device 6 12), .* in single steps"
     [[ $(record .plan.steps_per_pass.because) =~ $tried ]]
     expect fingerprint "$reference" "$(fingerprint)"
     OMP_NUM_THREADS=2 weft_alone d.ini time.norm_every=12

@@ -1,7 +1,7 @@
-# What `make install` leaves: a program, its manual and completion, which say what --help says, the decks and scripts, and the pages.
+# What `make install` leaves: a program, the decks and scripts, and the pages.
 load ../support/helper
 
-@test "make install: program, manual, completion, decks, scripts, and pages whose links lead to what is there" {
+@test "make install: program, decks, scripts, and pages whose links lead to what is there" {
     make -s -C "$top" install-built BUILD="$BUILD" DESTDIR="$PWD/root" PREFIX=/usr >/dev/null
     local share=root/usr/share script
     root/usr/bin/weft --version | grep -q '^weft '

@@ -1,0 +1,109 @@
+/* A machine, its ranks and its trial, made up: what a plan is asked of them and what they answer, without any
+ * of them being here. */
+#pragma once
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "plan/plan.h"
+#include "problem/problem.h"
+#include "support/problem_harness.h"
+
+/* What a trial answers; what is INFINITY does not serve. */
+static struct made_up {
+    double exchange_s[TRANSPORT_KINDS][LINK_KINDS];
+    const char *no_halos, *no_peer_transposes, *no_aware, *no_in_kernel; /* reasons; NULL: can be had */
+    double single_step_s, longest_step_s, shorter_step_s; /* of blocks of most and of the next fewer steps */
+    double persistent_step_s, overlapped_s, exchange_first_s;
+    int norm_most; /* steps that a pass with its norm has at most */
+    int asked;     /* how often anything was */
+} m;
+static config cfg;
+static int made_status; /* of the last plan, and why */
+static sentence made_why;
+
+/* Before each test: all serve alike, and blocks of steps are twice as fast. */
+static int all_serve(void **state)
+{
+    m = (struct made_up){ .single_step_s = 2e-3,
+                          .longest_step_s = 1e-3,
+                          .shorter_step_s = 1.5e-3,
+                          .overlapped_s = 1e-3,
+                          .exchange_first_s = 1e-3,
+                          .norm_most = 32 };
+    for (int t = 0; t < TRANSPORT_KINDS; t++) m.exchange_s[t][0] = m.exchange_s[t][1] = 1e-5;
+    return 0;
+}
+
+static int made_block_steps(const plan_facts *f, int most, bool norm)
+{
+    int steps = 32;
+    if (norm && m.norm_most < most) most = m.norm_most;
+    while (f->device != DEVICE_HOST && steps > most) steps /= 2;
+    return f->device == DEVICE_HOST ? most : steps;
+}
+
+static void made_exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
+{
+    for (int i = 0; i < count; i++) {
+        const double seconds = p->exchange.slowest_s[over[i]][kind] = m.exchange_s[over[i]][kind];
+        m.asked++;
+        if (isinf(seconds)) sentence_set(&p->exchange.why[over[i]][kind], "it is made up not to serve");
+    }
+}
+
+static bool made_can(void *context, const plan *p, plan_part what, transport_kind over, sentence *why)
+{
+    const char *const reason = what == PLAN_HALOS       ? m.no_halos
+                               : what == PLAN_IN_KERNEL ? m.no_in_kernel
+                               : over == TRANSPORT_PEER ? m.no_peer_transposes
+                                                        : m.no_aware;
+    return !reason || sentence_refuse(why, "%s", reason);
+}
+
+static void made_blocks(void *context, const plan *p, plan_way way[], int count)
+{
+    m.asked++;
+    for (int i = 0; i < count; i++)
+        way[i].seconds = way[i].what == 1 ? m.single_step_s : i == 0 ? m.longest_step_s : m.shorter_step_s;
+}
+
+static double made_persistent(void *context, const plan *p, int steps, sentence *why)
+{
+    m.asked++;
+    if (isinf(m.persistent_step_s)) sentence_set(why, "they are made up not to serve");
+    return m.persistent_step_s;
+}
+
+static void made_forms(void *context, const plan *p, plan_way way[], int count)
+{
+    m.asked++;
+    for (int i = 0; i < count; i++)
+        way[i].seconds = way[i].what == STEP_OVERLAPPED ? m.overlapped_s : m.exchange_first_s;
+}
+
+/* Hosts of per_host ranks. */
+static plan_facts facts_of(device_kind kind, int ranks, int per_host)
+{
+    return (plan_facts){ .device = kind,
+                         .threads = 4,
+                         .ranks = ranks,
+                         .hosts = (ranks + per_host - 1) / per_host,
+                         .per_host = per_host,
+                         .most_on_device = 1,
+                         .no_graphs = kind == DEVICE_HOST ? "the host device has no graphs" : NULL,
+                         .block_steps = made_block_steps };
+}
+
+/* Of cfg, with a trial or without. The plan is static: the next call's takes its place. */
+static const plan *plan_of(const plan_facts *f, bool tried)
+{
+    static plan p;
+    static problem prob;
+    const plan_trial trial = { NULL, made_exchange, made_can, made_blocks, made_persistent, made_forms };
+    made_why.text[0] = '\0';
+    problem_make(&prob, &cfg);
+    made_status = plan_make(&p, &(plan_question){ &cfg, &prob.op, f, tried ? &trial : NULL }, &made_why);
+    return &p;
+}
