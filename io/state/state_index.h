@@ -13,11 +13,14 @@ box state_block(const state_info *s, int k, int i, int64_t n);
 int64_t state_blocks(box cells, dtype t);
 /* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
 void state_number_blocks(state_info *s);
-/* Piece n of a rectangle, of about `bytes` (one cell at least), in the order of its rows: whole rows, or a
- * piece of one; empty past the last. */
-box state_piece(box cells, dtype t, size_t bytes, int64_t n);
-#define STATE_INDEX_NAME "index.h5" /* in an attempt's folder, before it is published */
-/* The file of part k: FOLDER/K.h5 beside the index, or the index, which may be in its attempt's folder. */
+/* Piece n of a rectangle, of so many blocks, in the order of its rows: whole rows, or a piece of one; empty past
+ * the last. */
+box state_piece(box cells, dtype t, int blocks, int64_t n);
+extern int64_t state_block_bytes; /* STATE_BLOCK_BYTES; tests make it smaller */
+/* A path's last name, and its bytes without ".h5". */
+const char *state_name(const char *path);
+int state_stem_bytes(const char *path);
+/* The file of part k: FOLDER/K.h5 beside the index, or the index. */
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
 
 /* ---- the table ---- */
@@ -33,18 +36,16 @@ int state_index_end(const char *path, state_info *s);
 
 /* ---- HDF5, by one rank ---- */
 
-/* Makes part k's file with its datasets allocated and nothing in them: fills part[k].at_bytes and .bytes. */
+/* Makes part k's file with its datasets allocated and nothing in them: fills part[k].at_bytes. */
 state_status state_part_create(state_info *s, int k, sentence *why);
-/* Makes `path`, or, of one file (s->folder is ""), adds to that of state_part_create: what other programs
- * read of an index. */
+/* Makes the index `path`, or, of one file, adds to that of state_part_create: what other programs read. */
 state_status state_index_create(const char *path, const state_info *s, sentence *why);
 
 /* ---- blocks of parts, compared with their checksums: below state_read and state_verify, and after a write
  * ---- */
 
 /* Reads the blocks [from, to) of the whole state that part k has, past the page cache, and compares the
- * part's structure: all of them, or, every > 1, each every-th of the state and each part's last of a field.
- * The shares of fingerprints of what is read are added to `fingerprint`. What differs, or is not there, is
+ * part's structure. The shares of fingerprints of what is read are added to `fingerprint`. What differs, or is not there, is
  * added to r (DAMAGED); IO with why. By one rank and any thread. */
-state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, int64_t every,
+state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to,
                            uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r, sentence *why);

@@ -212,7 +212,7 @@ static void add_damage(state_report *r, const char *text)
     if (r->damaged++ == 0) sentence_set(&r->first, "%s", text);
 }
 
-state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, int64_t every,
+state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to,
                            uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r, sentence *why)
 {
     int fd;
@@ -227,7 +227,6 @@ state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to,
                       end = first + state_blocks(s->part[k].of[i].cells, s->type);
         for (int64_t n = first > from ? first : from; n < end && n < to && status == STATE_OK; n++) {
             const block b = block_of(s, k, i, n);
-            if (n % every != 0 && n != end - 1) continue;
             status = read_block(s, &b, fd, buffer, why);
             if (status == STATE_OK)
                 fingerprint[i] += fingerprint_share(s->type, buffer, b.cells, s->field[i].nx);
@@ -251,8 +250,8 @@ state_status state_verify(MPI_Comm comm, const state_info *s, state_report *r, s
     for (int k = 0; k < s->parts && (status == STATE_OK || status == STATE_DAMAGED); k++) {
         const int64_t first = s->part[k].block[0],
                       end = k + 1 < s->parts ? s->part[k + 1].block[0] : s->blocks;
-        if (first < to && end > from) status = state_look_at(s, k, from, to, 1, found, r, why);
-        else if (first == end && k % ranks == rank) status = state_look_at(s, k, 0, 0, 1, found, r, why);
+        if (first < to && end > from) status = state_look_at(s, k, from, to, found, r, why);
+        else if (first == end && k % ranks == rank) status = state_look_at(s, k, 0, 0, found, r, why);
     }
     status = state_agree(comm, status == STATE_DAMAGED ? STATE_OK : status, why);
     if (status != STATE_OK) return status;

@@ -20,11 +20,9 @@
 
 #include "state/state_folder.h"
 
-typedef enum state_verify_how {                      /* what is read back before publish */
-                                STATE_VERIFY_FULL,   /* everything, by block checksums and fingerprints */
-                                STATE_VERIFY_SAMPLE, /* a sixteenth of the blocks and each part's last, by
-                                                        checksums */
-                                STATE_VERIFY_OFF,
+typedef enum state_verify_how { /* what is read back before publish: all, or nothing */
+    STATE_VERIFY_FULL,
+    STATE_VERIFY_OFF,
 } state_verify_how;
 
 typedef struct state_writer_options {

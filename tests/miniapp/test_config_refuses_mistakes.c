@@ -53,7 +53,7 @@ static const mistake mistakes[] = {
     { "problem.kind=sweep\n-problem.alpha", "problem.alpha", NULL, "required for sweep" },
     { "problem.kind=custom", "problem.weights", NULL, "required for custom" },
     /* choices */
-    { "checkpoint.verify=some", "checkpoint.verify", "some", "full, sample, off" },
+    { "checkpoint.verify=some", "checkpoint.verify", "some", "full, off" },
     { "checkpoint.on_error=go", "checkpoint.on_error", "go", "stop, continue" },
     { "run.memory=some", "run.memory", "some", "auto" },
     { "problem.kind=heatt", "problem.kind", "heatt",

@@ -120,14 +120,6 @@ static void paths(void **state)
 static void defaults_that_depend(void **state)
 {
     (void)state;
-    const char *const heat =
-        "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 32768\nny = %d\n[time]\nsteps = 1\n%s";
-    harness_config(&first, heat, 16384, ""); /* 4 GiB */
-    assert_int_equal(first.checkpoint.verify, STATE_VERIFY_FULL);
-    harness_config(&first, heat, 16385, "");
-    assert_int_equal(first.checkpoint.verify, STATE_VERIFY_SAMPLE);
-    harness_config(&first, heat, 16385, "[checkpoint]\nverify = full\n");
-    assert_int_equal(first.checkpoint.verify, STATE_VERIFY_FULL);
     harness_config(&first, "%s", decks[5]);
     assert_int_equal(first.time.norm_every, 1);
     assert_int_equal(first.problem.radius, 1);

@@ -59,16 +59,13 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
 
 @test "other bytes in a part than were written: exit 3 names part, block and rows; an older state stays" {
     weft=$weft_sanitize
-    local how
     deck d.ini "${heat[@]}" time.steps=6 checkpoint.every=3 checkpoint.keep=0
     weft_run 2 d.ini time.steps=3
-    for how in full sample; do
-        WEFT_FAULT=checkpoint_flip:1 refuses 3 \
-            weft_run 2 d.ini checkpoint.verify=$how checkpoint.writers=2 --restart checkpoints --quiet -- \
-            "$(checkpoint 6)" "rank 1 read back other values than were written: part 1" \
-            "/1.h5), block 0, rows 80 .. 159 of /fields/u: CRC-32C"
-        expect "files" step_0000000003.h5 "$(echo $(ls -A checkpoints))"
-    done
+    WEFT_FAULT=checkpoint_flip:1 refuses 3 \
+        weft_run 2 d.ini checkpoint.writers=2 --restart checkpoints --quiet -- \
+        "$(checkpoint 6)" "rank 1 read back other values than were written: part 1" \
+        "/1.h5), block 0, rows 80 .. 159 of /fields/u: CRC-32C"
+    expect "files" step_0000000003.h5 "$(echo $(ls -A checkpoints))"
     WEFT_FAULT=checkpoint_flip:0 refuses 3 weft_run 3 d.ini checkpoint.writers=1 -- \
         "$(checkpoint 3)" "rank 0 read back other values than were written"
     expect "files" step_0000000003.h5 "$(echo $(ls -A checkpoints))"

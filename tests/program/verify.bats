@@ -72,13 +72,10 @@ plate() {
     for a in /fingerprint /fields/u/fingerprint; do h5dump -a $a good.h5 | grep -q "$(fingerprint)"; done
     h5dump -a /deck good.h5 >resolved
     grep -q 'alpha' resolved && grep -q 'verify = full' resolved
-    local how
-    for how in sample off; do
-        weft_alone d.ini checkpoint.verify=$how output.final=$how.h5
-        "$weft" verify $how.h5
-        "$weft" diff good.h5 $how.h5
-        h5dump -a /deck $how.h5 | grep -q "verify = $how"
-    done
+    weft_alone d.ini checkpoint.verify=off output.final=off.h5
+    "$weft" verify off.h5
+    "$weft" diff good.h5 off.h5
+    h5dump -a /deck off.h5 | grep -q "verify = off"
 }
 
 # ---- weft diff ----

@@ -1,0 +1,44 @@
+/* An attempt to write a state: begin, write, verify, publish. It has a folder NAME.<8 hex digits> beside NAME.h5,
+ * with the parts, also once they are a state's. As long as no index names the folder, there is a mark in it, which
+ * is on disk before any part: a run that is killed leaves nothing that the next one does not find. No function
+ * calls MPI; those that say HDF5 are the main thread's. */
+#pragma once
+
+#include "state/collect.h"
+#include "state/state_folder.h"
+#include "state/state_index.h"
+
+typedef struct attempt {
+    char dir[STATE_PATH_BYTES], path[STATE_PATH_BYTES]; /* of the state: its folder, and DIR/NAME.h5 */
+    char name[STATE_NAME_BYTES];                        /* of the attempt's folder */
+    state_info s; /* its path is that of the file which has the table: of one file not yet NAME.h5 */
+    int rank, number; /* of this rank's part; -1: it writes none */
+    int fd;           /* of the part */
+    uint64_t found[STATE_FIELDS_MAX]; /* this part's shares of fingerprints, as they were read back */
+    double verify_s;
+    sentence why; /* of what failed last */
+} attempt;
+
+/* Names a new attempt to write l as DIR/NAME.h5 in `parts` parts, whose rectangles the caller fills. */
+void attempt_init(attempt *a, const char *path, const state_level *l, int parts, uint32_t token);
+
+/* Rank 0 makes the folder with its mark. */
+state_status attempt_begin(attempt *a);
+/* This rank's part as a file without its cells. HDF5. */
+state_status attempt_make_part(attempt *a);
+/* A window's cells go where they belong, and the CRC-32C of its blocks to a->s. */
+state_status attempt_write(attempt *a, const collect_window *window);
+/* The part is on disk, and is read back past the page cache if `verify`. */
+state_status attempt_finish_part(attempt *a, bool verify);
+/* Rank 0 makes the index, with what all know of all parts. HDF5. */
+state_status attempt_make_index(attempt *a);
+/* Rank 0 gives it the state's name, once it is on disk with its table; an older state of that name loses its
+ * parts. */
+state_status attempt_publish(attempt *a, const lock *l);
+/* Nothing has a name yet, and what was half written goes. */
+void attempt_give_up(attempt *a);
+
+/* Deletes the folders in dir that have a mark and that no index needs: of the state `file`, or, NULL, of steps. */
+void attempts_tidy(const char *dir, const char *file);
+/* Deletes the state `path` in dir, its index first. */
+void attempt_delete_state(const char *dir, const char *path);
