@@ -253,7 +253,7 @@ static state_status read_back(attempt *a)
     state_report r = { .damaged = 0 };
     sentence why;
     const double begin_s = timer_now_s();
-    const state_status status = state_look_at(&a->s, a->number, 0, a->s.blocks, a->found, &r, &why);
+    const state_status status = state_look_at(&a->s, a->number, a->found, &r, &why);
     a->verify_s = timer_now_s() - begin_s;
     if (status == STATE_OK) return STATE_OK;
     return state_fail(status, &a->why,

@@ -22,17 +22,17 @@ void state_before_mpi_init(void)
 
 static void be_quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
 
-static herr_t take_innermost(unsigned n, const H5E_error2_t *e, void *text)
+static herr_t add_words(unsigned n, const H5E_error2_t *e, void *text)
 {
-    if (n == 0 && e->desc) sentence_set(text, "%s", e->desc);
-    return n == 0 ? 1 : 0; /* 1 ends the walk */
+    if (e->desc) sentence_add(text, "%s%s", n > 0 ? ", " : "", e->desc);
+    return 0;
 }
 
-static const char *state_h5_reason(void)
+const char *state_h5_reason(void)
 {
     static sentence text;
-    sentence_set(&text, "HDF5 gave no reason");
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, &text);
+    text.text[0] = '\0';
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, add_words, &text);
     for (char *c = text.text; *c; c++)
         if (*c == '\n') *c = ' ';
     return text.text;

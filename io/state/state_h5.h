@@ -19,3 +19,5 @@ static inline void state_h5_close(const hid_t *id)
  * sentence.
  */
 state_status state_h5_open(const char *path, hid_t *file, sentence *why);
+/* What HDF5 says of the call that failed last, its innermost words first. */
+const char *state_h5_reason(void);

@@ -41,11 +41,10 @@ state_status state_part_create(state_info *s, int k, sentence *why);
 /* Makes the index `path`, or, of one file, adds to that of state_part_create: what other programs read. */
 state_status state_index_create(const char *path, const state_info *s, sentence *why);
 
-/* ---- blocks of parts, compared with their checksums: below state_read and state_verify, and after a write
- * ---- */
+/* ---- blocks of parts, compared with their checksums: below state_verify, and after a write ---- */
 
-/* Reads the blocks [from, to) of the whole state that part k has, past the page cache, and compares the
- * part's structure. The shares of fingerprints of what is read are added to `fingerprint`. What differs, or is not there, is
- * added to r (DAMAGED); IO with why. By one rank and any thread. */
-state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to,
-                           uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r, sentence *why);
+/* Reads all of part k, past the page cache, and compares blocks and structure. The shares of fingerprints are
+ * added to `fingerprint`. What differs, or is not there, is added to r (DAMAGED); IO with why. By one rank and any
+ * thread. */
+state_status state_look_at(const state_info *s, int k, uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r,
+                           sentence *why);
