@@ -1,5 +1,5 @@
 /* Whenever the power fails, what then has a state's name is whole, and the newest is not older than what was
- * promised.
+ * promised. No file is written by two ranks, and none has a name that one had before.
  *
  * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is
  * made up as it may be found, in a folder: what was fsynced is there; of all else, any part: each write by itself,
@@ -105,6 +105,19 @@ static void record_run(bool async)
     }
     state_writer_destroy(&w);
     record(false);
+}
+
+/* But for the lock; the mark is empty. */
+static bool has_one_writer(int of)
+{
+    const note *a = &disk->note[of];
+    for (int i = 0; i < of && !strstr(a->call.name, ".lock"); i++) {
+        const note *b = &disk->note[i];
+        if (a->call.what != b->call.what || strcmp(a->call.name, b->call.name) != 0) continue;
+        if (a->call.what == DISK_WRITE && a->rank != b->rank) return false;
+        if (a->call.what == DISK_OPEN && !strstr(a->call.name, "/unfinished")) return false;
+    }
+    return true;
 }
 
 /* ---- the journal of what was done ---- */
@@ -298,6 +311,8 @@ static void cut_anywhere(bool async)
                                       "those of the folders above", "those of attempts" };
     record_run(async);
     long wrong = 0;
+    for (int i = 0; i < disk->notes; i++)
+        if (!has_one_writer(i)) fail_msg("%s has two", disk->note[i].call.name);
     const omit last =
         async && fixture_ranks(MPI_COMM_WORLD) > 1 ? OMIT_ATTEMPT : OMIT_PARENT; /* one file needs none */
     for (omit without = OMIT_NOTHING; without <= last && fixture_rank(MPI_COMM_WORLD) == 0; without++) {
