@@ -1,7 +1,8 @@
 /* An attempt to write a state: begin, write, verify, publish. It has a folder NAME.<8 hex digits> beside NAME.h5,
- * with the parts, also once they are a state's. As long as no index names the folder, there is a mark in it, which
- * is on disk before any part: a run that is killed leaves nothing that the next one does not find. No function
- * calls MPI; those that say HDF5 are the main thread's. */
+ * of a name that no attempt had before, with the parts, also once they are a state's; of one part with the index
+ * alone, which holds the cells. As long as no index names the folder, there is a mark in it, which is on disk
+ * before any part: a run that is killed leaves nothing that the next one does not find. No function calls MPI;
+ * those that say HDF5 are the main thread's. */
 #pragma once
 
 #include "state/collect.h"

@@ -87,17 +87,6 @@ static uint64_t cells_bytes(const state_level *l)
     return bytes;
 }
 
-/* Where fewer write than there are ranks, a part is whole rows. */
-static int count_parts(const state_writer *w, const state_level *l)
-{
-    int parts = state_writers(cells_bytes(l), w->ranks, w->o.writers, w->o.one_file_bytes);
-    for (int i = 0; i < l->fields && parts < w->ranks; i++) {
-        const int64_t lines = l->field[i].ny > 1 ? l->field[i].ny : l->field[i].nx;
-        if (parts > lines) parts = (int)lines;
-    }
-    return parts;
-}
-
 /* The writers' rectangles: own cells of each rank, or whole rows of all ranks. */
 static void make_parts(attempt *a, const state_level *l, int ranks)
 {
@@ -351,7 +340,8 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     memset(w->sum, 0, sizeof w->sum);
     if (w->o.file) snprintf(path, sizeof path, "%s", w->o.file);
     else state_path(path, sizeof path, w->o.folder, l->step);
-    attempt_init(&w->a, path, l, count_parts(w, l), w->token++);
+    attempt_init(&w->a, path, l, state_writers(cells_bytes(l), w->ranks, w->o.writers, w->o.one_file_bytes),
+                 w->token++);
     make_parts(&w->a, l, w->ranks);
     begin_phase(w, BEGIN);
     advance(w);
