@@ -303,7 +303,8 @@ state_status attempt_publish(attempt *a, const lock *l)
     if (!code) code = mark_older(a->dir, a->path, older);
     if (code) return failed(a, "write", code);
     if (!lock_is_held(l))
-        return state_fail(STATE_IO, &a->why, "cannot write %s: another run has taken its place over", a->path);
+        return state_fail(STATE_IO, &a->why, "cannot write %s: another run has taken its place over",
+                          a->path);
     if (rename(index, a->path) != 0) return failed(a, "rename to", errno);
     code = replace_sync_folder(a->dir);
     if (code) return state_file_failed("fsync", a->dir, code, &a->why);

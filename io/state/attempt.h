@@ -1,8 +1,8 @@
-/* An attempt to write a state: begin, write, verify, publish. It has a folder NAME.<8 hex digits> beside NAME.h5,
- * of a name that no attempt had before, with the parts, also once they are a state's; of one part with the index
- * alone, which holds the cells. As long as no index names the folder, there is a mark in it, which is on disk
- * before any part: a run that is killed leaves nothing that the next one does not find. No function calls MPI;
- * those that say HDF5 are the main thread's. */
+/* An attempt to write a state: begin, write, verify, publish. It has a folder NAME.<8 hex digits> beside
+ * NAME.h5, of a name that no attempt had before, with the parts, also once they are a state's; of one part
+ * with the index alone, which holds the cells. As long as no index names the folder, there is a mark in it,
+ * which is on disk before any part: a run that is killed leaves nothing that the next one does not find. No
+ * function calls MPI; those that say HDF5 are the main thread's. */
 #pragma once
 
 #include "state/collect.h"
@@ -12,7 +12,7 @@
 typedef struct attempt {
     char dir[STATE_PATH_BYTES], path[STATE_PATH_BYTES]; /* of the state: its folder, and DIR/NAME.h5 */
     char name[STATE_NAME_BYTES];                        /* of the attempt's folder */
-    state_info s; /* its path is that of the file which has the table: of one file not yet NAME.h5 */
+    state_info s;     /* its path is that of the file which has the table: of one file not yet NAME.h5 */
     int rank, number; /* of this rank's part; -1: it writes none */
     int fd;           /* of the part */
     uint64_t found[STATE_FIELDS_MAX]; /* this part's shares of fingerprints, as they were read back */
@@ -39,7 +39,7 @@ state_status attempt_publish(attempt *a, const lock *l);
 /* Nothing has a name yet, and what was half written goes. */
 void attempt_give_up(attempt *a);
 
-/* Deletes the folders in dir that have a mark and that no index needs: of the state `file`, or, NULL, of steps. */
+/* Deletes folders in dir that have a mark and that no index needs: of the state `file`, or, NULL, of steps. */
 void attempts_tidy(const char *dir, const char *file);
 /* Deletes the state `path` in dir, its index first. */
 void attempt_delete_state(const char *dir, const char *path);

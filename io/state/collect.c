@@ -64,7 +64,8 @@ static void receive(collect *c, int from)
     if (box_empty(piece)) return;
     MPI_CHECK(MPI_Type_create_subarray(2, whole, part, at, MPI_ORDER_C, MPI_BYTE, &type));
     MPI_CHECK(MPI_Type_commit(&type));
-    MPI_CHECK(MPI_Irecv(c->buffer[c->turn], 1, type, from, c->window.field, c->comm, &c->request[c->count++]));
+    MPI_CHECK(
+        MPI_Irecv(c->buffer[c->turn], 1, type, from, c->window.field, c->comm, &c->request[c->count++]));
     MPI_CHECK(MPI_Type_free(&type));
 }
 

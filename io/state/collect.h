@@ -1,8 +1,8 @@
-/* The cells of all ranks, brought to the few that write, a window at a time: some blocks of a part. What a rank
- * has of a window lies together in its memory, so a message is a piece of memory as it is. All ranks go through
- * the same rounds, a window of each part in each; one window is received while the one before is written.
- * Messages are synchronous: no rank's memory fills with what cannot be written yet. Where every rank writes its
- * own cells there are no messages, and a field is a window. Only the main thread calls these; none waits. */
+/* The cells of all ranks, brought to the few that write, a window at a time: some blocks of a part. What a
+ * rank has of a window lies together in its memory, so a message is a piece of memory as it is. All ranks go
+ * through the same rounds, a window of each part in each; one window is received while the one before is
+ * written. Messages are synchronous: no rank's memory fills with what cannot be written yet. Where every rank
+ * writes its own cells there are no messages, and a field is a window. Main thread only; no call waits. */
 #pragma once
 
 #include "state/state.h"
@@ -20,7 +20,7 @@ box collect_box(const state_cells *f, int ranks, int rank);
 /* The rank of writer k. */
 int collect_rank(int writers, int ranks, int k);
 
-/* s has the parts, l this rank's cells, which are there; both outlive it. number: of this rank's part; -1: it writes none. */
+/* s has the parts, l this rank's cells, which are there; both outlive it. number: this rank's part, or -1. */
 collect *collect_begin(MPI_Comm comm, const state_info *s, const state_level *l, int number);
 void collect_end(collect **c);
 /* Are all messages of this round there? They go on in any case: each rank asks until all is done. */

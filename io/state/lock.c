@@ -119,8 +119,8 @@ static void refuse(const owner *o, const char *path, sentence *why)
 {
     char who[3 * WORD_BYTES] = "";
     if (*o->host) snprintf(who, sizeof who, " (host %s, pid %ld, job %s)", o->host, o->pid, o->job);
-    sentence_set(why, "another run%s writes there: use another name, or delete %.300s if that run is gone", who,
-                 path);
+    sentence_set(why, "another run%s writes there: use another name, or delete %.300s if that run is gone",
+                 who, path);
 }
 
 lock *lock_take(const char *path, state_status *status, sentence *note, sentence *why)

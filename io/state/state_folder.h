@@ -32,8 +32,8 @@ int state_look_for(const char *path);
 typedef struct lock lock;
 
 /* Takes the lock file `path`, whose folder exists. BUSY: a run that may be alive has it; why names that run's
- * host, pid and job. IO: the file cannot be made. NULL in both cases. note: from which dead run it was taken over,
- * else "". By one rank, for all. */
+ * host, pid and job. IO: the file cannot be made. NULL in both cases. note: from which dead run it was taken
+ * over, else "". By one rank, for all. */
 lock *lock_take(const char *path, state_status *status, sentence *note, sentence *why);
 /* Deletes the file if it is still this run's. When no rank writes any more; accepts NULL. */
 void lock_release(lock **l);

@@ -70,8 +70,8 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     for (int64_t k = 0; k < cells && wide != data; k++) ((float *)data)[k] = (float)wide[k];
     if (wide != data) free(wide);
     if (ok) return STATE_OK;
-    return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s cannot be read: %s", q->path, q->dataset,
-                      state_h5_reason());
+    return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s cannot be read: %s", q->path,
+                      q->dataset, state_h5_reason());
 }
 
 /* prev: NULL, or of /fields/u_prev, which need not be there. */

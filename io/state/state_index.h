@@ -13,8 +13,8 @@ box state_block(const state_info *s, int k, int i, int64_t n);
 int64_t state_blocks(box cells, dtype t);
 /* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
 void state_number_blocks(state_info *s);
-/* Piece n of a rectangle, of so many blocks, in the order of its rows: whole rows, or a piece of one; empty past
- * the last. */
+/* Piece n of a rectangle, of so many blocks, in the order of its rows: whole rows, or a piece of one; empty
+ * past the last. */
 box state_piece(box cells, dtype t, int blocks, int64_t n);
 extern int64_t state_block_bytes; /* STATE_BLOCK_BYTES; tests make it smaller */
 /* A path's last name, and its bytes without ".h5". */
@@ -44,7 +44,7 @@ state_status state_index_create(const char *path, const state_info *s, sentence 
 /* ---- blocks of parts, compared with their checksums: below state_verify, and after a write ---- */
 
 /* Reads all of part k, past the page cache, and compares blocks and structure. The shares of fingerprints are
- * added to `fingerprint`. What differs, or is not there, is added to r (DAMAGED); IO with why. By one rank and any
- * thread. */
-state_status state_look_at(const state_info *s, int k, uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r,
-                           sentence *why);
+ * added to `fingerprint`. What differs, or is not there, is added to r (DAMAGED); IO with why. By one rank
+ * and any thread. */
+state_status state_look_at(const state_info *s, int k, uint64_t fingerprint[STATE_FIELDS_MAX],
+                           state_report *r, sentence *why);

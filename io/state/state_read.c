@@ -66,12 +66,14 @@ static state_status open_part(const state_info *s, int k, int *fd, sentence *why
 /* ---- blocks: rows of a part's rectangle, or a piece of one, which lie together in its file ---- */
 
 /* Block n of field i in part k, into buffer, which has room for it. DAMAGED, or IO with why. */
-static state_status read_block(const state_info *s, int k, int i, int64_t n, int fd, void *buffer, sentence *why)
+static state_status read_block(const state_info *s, int k, int i, int64_t n, int fd, void *buffer,
+                               sentence *why)
 {
     const state_part *p = &s->part[k];
     const box cells = state_block(s, k, i, n);
     const size_t word = dtype_bytes(s->type), bytes = (size_t)box_cells(cells) * word;
-    const uint64_t at = (uint64_t)p->of[i].at_bytes + (uint64_t)box_at(p->of[i].cells, cells.x0, cells.y0) * word;
+    const uint64_t at =
+        (uint64_t)p->of[i].at_bytes + (uint64_t)box_at(p->of[i].cells, cells.x0, cells.y0) * word;
     const uint32_t wanted = s->crc[p->block[i] + n];
     const bool rows = s->field[i].ny > 1;
     char part[PART_BYTES];
@@ -81,12 +83,11 @@ static state_status read_block(const state_info *s, int k, int i, int64_t n, int
                           strerror(code));
     const uint32_t crc = crc32c(0, buffer, bytes);
     if (crc == wanted) return STATE_OK;
-    return state_fail(STATE_DAMAGED, why,
-                      "%s%sblock %" PRId64 ", %s %" PRId64 " .. %" PRId64
-                      " of /fields/%s: CRC-32C %08x instead of %08x",
-                      s->folder[0] ? say_part(s, k, part) : "", s->folder[0] ? ", " : "", n,
-                      rows ? "rows" : "columns", rows ? cells.y0 : cells.x0, (rows ? cells.y1 : cells.x1) - 1,
-                      s->field[i].name, crc, wanted);
+    return state_fail(
+        STATE_DAMAGED, why,
+        "%s%sblock %" PRId64 ", %s %" PRId64 " .. %" PRId64 " of /fields/%s: CRC-32C %08x instead of %08x",
+        s->folder[0] ? say_part(s, k, part) : "", s->folder[0] ? ", " : "", n, rows ? "rows" : "columns",
+        rows ? cells.y0 : cells.x0, (rows ? cells.y1 : cells.x1) - 1, s->field[i].name, crc, wanted);
 }
 
 /* Copies the block's cells that are in `wanted`, whose dense rows are at data. */
@@ -197,8 +198,8 @@ static void add_damage(state_report *r, const char *text)
     if (r->damaged++ == 0) sentence_set(&r->first, "%s", text);
 }
 
-state_status state_look_at(const state_info *s, int k, uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r,
-                           sentence *why)
+state_status state_look_at(const state_info *s, int k, uint64_t fingerprint[STATE_FIELDS_MAX],
+                           state_report *r, sentence *why)
 {
     int fd;
     state_status status = open_part(s, k, &fd, why);

@@ -1,8 +1,8 @@
 /* Ranks go through the same phases: BEGIN, WRITE with the read-back, PUBLISH, and TELL after a failure. In a
  * phase HDF5 makes files in the main thread, and a job in a thread of each rank, which calls neither MPI nor
- * HDF5, does the rest (attempt.c); then all agree on how it went, by non-blocking collectives. The thread gets no
- * signals and has a team of one where a job meets an OpenMP pragma: the cores are the time steps'. Where none can
- * be started, the job is done in its place. */
+ * HDF5, does the rest (attempt.c); then all agree on how it went, by non-blocking collectives. The thread
+ * gets no signals and has a team of one where a job meets an OpenMP pragma: the cores are the time steps'.
+ * Where none can be started, the job is done in its place. */
 #include "state/state_write.h"
 
 #include <assert.h>
@@ -392,7 +392,8 @@ static state_status take_place(state_writer *w, sentence *note, sentence *why)
     if (o->folder) status = state_make_folder(MPI_COMM_NULL, o->folder, why);
     if (o->folder) snprintf(path, sizeof path, "%s/" LOCK_NAME, o->folder);
     else /* the same of a and a.h5, whose attempts have the same names */
-        snprintf(path, sizeof path, "%.3900s/%.*s.lock", w->a.dir, state_stem_bytes(o->file), state_name(o->file));
+        snprintf(path, sizeof path, "%.3900s/%.*s.lock", w->a.dir, state_stem_bytes(o->file),
+                 state_name(o->file));
     if (status == STATE_OK) w->lock = lock_take(path, &status, note, why);
     if (status == STATE_OK) attempts_tidy(w->a.dir, o->file);
     return status;

@@ -124,7 +124,8 @@ static void files(void **state)
     expect_no_text(path, "larger than");
     close(fd);
     remove(path);
-    expect_no_text("/nonexistent/heat.ini", "cannot read the deck /nonexistent/heat.ini: No such file or directory");
+    expect_no_text("/nonexistent/heat.ini",
+                   "cannot read the deck /nonexistent/heat.ini: No such file or directory");
     expect_no_text("/tmp", "cannot read the deck /tmp: Is a directory");
 }
 
@@ -133,8 +134,8 @@ static void files(void **state)
 static void assignments(void **state)
 {
     static const char *const wanted[][3] = {
-        { "grid.nx", "7", "command line" },   { "grid.ny", "6", "t.ini:3" },
-        { "run.lanes", "2", "command line" }, { "problem.initial", "a=b ;c.h5:/d", "command line" },
+        { "grid.nx", "7", "command line" },      { "grid.ny", "6", "t.ini:3" },
+        { "run.lanes", "2", "command line" },    { "problem.initial", "a=b ;c.h5:/d", "command line" },
         { "output.record", "", "command line" },
     };
     deck d = { 0 };

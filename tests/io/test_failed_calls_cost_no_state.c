@@ -4,8 +4,8 @@
  *
  * libc's calls are taken over here, also for the libraries that call them: of those that could ask for more
  * blocks in the folder, one rank's n-th fails; and then it and all that follow; for every n until there are
- * no more. And its n-th write says that it is done and is not: what is read back differs. What another host sees
- * late is waited for: a new folder that a rank does not know for its first looks. ranks: 1 2 */
+ * no more. And its n-th write says that it is done and is not: what is read back differs. What another host
+ * sees late is waited for: a new folder that a rank does not know for its first looks. ranks: 1 2 */
 #include "support/disk_calls.h"
 
 enum { PATH_BYTES = FIXTURE_STEP_BYTES, CALLS_MAX = 2000 };

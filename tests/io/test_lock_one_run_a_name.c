@@ -159,9 +159,12 @@ int main(void)
     if (!mkdtemp(folder)) return 1;
     snprintf(path, sizeof path, "%s/%s", folder, LOCK_NAME);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_second_is_refused, begin), cmocka_unit_test_setup(of_the_dead, begin),
-        cmocka_unit_test_setup(of_another_host, begin),       cmocka_unit_test_setup(without_flock, begin),
-        cmocka_unit_test_setup(of_a_run_that_lost_it, begin), cmocka_unit_test_setup(what_cannot_be_a_lock, begin),
+        cmocka_unit_test_setup(the_second_is_refused, begin),
+        cmocka_unit_test_setup(of_the_dead, begin),
+        cmocka_unit_test_setup(of_another_host, begin),
+        cmocka_unit_test_setup(without_flock, begin),
+        cmocka_unit_test_setup(of_a_run_that_lost_it, begin),
+        cmocka_unit_test_setup(what_cannot_be_a_lock, begin),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);

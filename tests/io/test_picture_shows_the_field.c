@@ -70,9 +70,9 @@ static void sizes(void **unused)
     static const struct {
         int64_t nx, ny;
         unsigned width, height;
-    } cases[] = { { 300, 200, 300, 200 },     { 1000, 1000, 1000, 1000 }, { 1001, 1000, 501, 500 },
-                  { 2000, 1500, 1000, 750 },  { 7, 5, 259, 185 },         { 100000, 1, 2041, 64 },
-                  { 3, 1, 258, 86 },          { 1, 1, 256, 256 },         { 1, 9000, 256, 3600 } };
+    } cases[] = { { 300, 200, 300, 200 },    { 1000, 1000, 1000, 1000 }, { 1001, 1000, 501, 500 },
+                  { 2000, 1500, 1000, 750 }, { 7, 5, 259, 185 },         { 100000, 1, 2041, 64 },
+                  { 3, 1, 258, 86 },         { 1, 1, 256, 256 },         { 1, 9000, 256, 3600 } };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         const image i = draw(along_x, cases[k].nx, cases[k].ny, DTYPE_F32);
         const unsigned width = cases[k].width;
@@ -157,7 +157,8 @@ static void frames_have_one_scale(void **unused)
     if (fixture_rank(MPI_COMM_WORLD) > 0) return;
     assert_true(frames_folder(frames, sizeof frames, path) && mkdir(frames, 0777) == 0);
     for (int64_t step = 0; step <= 20; step += 5) {
-        for (int i = 0; i < NX * NY; i++) data[i] = i % NX < 10 * (step + 1) ? (double)step + 1 : i % NX * 1e-3;
+        for (int i = 0; i < NX * NY; i++)
+            data[i] = i % NX < 10 * (step + 1) ? (double)step + 1 : i % NX * 1e-3;
         frames_path(to, sizeof to, frames, step);
         assert_true(write_it(to, &scale));
     }
@@ -203,5 +204,6 @@ static int set_up(void **unused)
 }
 
 STATE_TESTS(set_up, cmocka_unit_test(sizes), cmocka_unit_test(row_0_is_on_top),
-            cmocka_unit_test(pixels_are_means), cmocka_unit_test(not_a_number), cmocka_unit_test(says_its_scale),
-            cmocka_unit_test(frames_have_one_scale), cmocka_unit_test(what_cannot_be_written))
+            cmocka_unit_test(pixels_are_means), cmocka_unit_test(not_a_number),
+            cmocka_unit_test(says_its_scale), cmocka_unit_test(frames_have_one_scale),
+            cmocka_unit_test(what_cannot_be_written))

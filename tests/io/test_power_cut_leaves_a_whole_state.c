@@ -2,11 +2,11 @@
  * promised. No file is written by two ranks, and none has a name that one had before.
  *
  * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is
- * made up as it may be found, in a folder: what was fsynced is there; of all else, any part: each write by itself,
- * torn at sectors, each new length and each name. An fsync counts for the bytes that its own rank had written, and a
- * name is there for certain only once its folder was fsynced. The same replay with one kind of fsync left out
- * has to find damage, else it would see nothing at all. WEFT_SOAK_DISKS=N makes up N disks by chance for each
- * cut instead of 10. ranks: 1 2 */
+ * made up as it may be found, in a folder: what was fsynced is there; of all else, any part: each write by
+ * itself, torn at sectors, each new length and each name. An fsync counts for the bytes that its own rank had
+ * written, and a name is there for certain only once its folder was fsynced. The same replay with one kind of
+ * fsync left out has to find damage, else it would see nothing at all. WEFT_SOAK_DISKS=N makes up N disks by
+ * chance for each cut instead of 10. ranks: 1 2 */
 #include <ftw.h>
 #include <sys/mman.h>
 

@@ -109,12 +109,14 @@ static void flip_and_mend(int number, long at, int mask)
 static void flips_and_cuts(int writers, int flips)
 {
     make(writers);
-    for (int i = 0; i < flips; i++) { /* every other one among the first and last bytes, where the structure is */
+    for (int i = 0; i < flips;
+         i++) { /* every other one among the first and last bytes, where the structure is */
         const long bytes = bytes_of(file[i % files]), edge = bytes < 12000 ? bytes : 12000;
         const long at = i % 4 < 2 ? chance(bytes) : i % 4 == 2 ? chance(edge) : bytes - 1 - chance(edge);
         flip_and_mend(i % files, at, 1 << chance(8));
     }
-    for (int i = 0; i < 640; i += SANITIZED ? 11 : 1) flip_and_mend(0, bytes_of(path) - 640 + i, 1); /* the table */
+    for (int i = 0; i < 640; i += SANITIZED ? 11 : 1)
+        flip_and_mend(0, bytes_of(path) - 640 + i, 1); /* the table */
     for (int i = 0; i < flips / 10; i++) {
         const char *const name = file[i % files];
         const long bytes = bytes_of(name);

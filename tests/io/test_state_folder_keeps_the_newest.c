@@ -33,7 +33,11 @@ static void make_dir(const char *name)
 static state_info one_part(int64_t step)
 {
     static state_part part;
-    return (state_info){ .kind = "heat", .step = step, .fields = 1, .parts = 1, .part = &part,
+    return (state_info){ .kind = "heat",
+                         .step = step,
+                         .fields = 1,
+                         .parts = 1,
+                         .part = &part,
                          .field = { { "u", problem, 1, 0 } } };
 }
 
@@ -201,8 +205,8 @@ static void writes_as_it_goes(void **unused)
     }
 }
 
-/* Attempts with a mark that no index names go; that of an index stays, and so does a folder of like name. What is
- * not weft's keeps its folder and the mark. */
+/* Attempts with a mark that no index names go; that of an index stays, and so does a folder of like name.
+ * What is not weft's keeps its folder and the mark. */
 static void leftovers_of_a_dead_run(void **unused)
 {
     static const char *const stays[] = { "step_0000000050.00000003", "other.00000004", "step_30.00000005" };
@@ -234,7 +238,8 @@ static void leftovers_of_a_dead_run(void **unused)
     state_writer_destroy(&w);
     assert_false(is_there("step_0000000030.00000001") || is_there("step_0000000035.00000006"));
     assert_false(is_there("step_0000000040.00000002/0.h5"));
-    assert_true(is_there("step_0000000040.00000002/.nfs1") && is_there("step_0000000040.00000002/unfinished"));
+    assert_true(is_there("step_0000000040.00000002/.nfs1") &&
+                is_there("step_0000000040.00000002/unfinished"));
     for (int i = 0; i < 3; i++) assert_true(is_there(stays[i]));
     assert_true(is_there(s.folder));
     assert_false(is_there(mark));

@@ -31,7 +31,8 @@ static void put(hid_t file, const char *name, hid_t type, int dims, const hsize_
 }
 
 /* On rank 0, between barriers; afresh: a new file. */
-static void put_in_file(bool afresh, const char *name, hid_t type, int dims, const hsize_t *shape, hid_t layout)
+static void put_in_file(bool afresh, const char *name, hid_t type, int dims, const hsize_t *shape,
+                        hid_t layout)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
@@ -78,11 +79,12 @@ static hid_t half(void)
 
 static void types_and_layouts(void **unused)
 {
-    const hid_t types[] = { H5T_STD_I8LE,  H5T_STD_U8BE,  H5T_STD_I16LE,  H5T_STD_U16BE,  H5T_STD_I32BE,  H5T_STD_I64LE,
-                            H5T_STD_U64BE, half(),        H5T_IEEE_F32LE, H5T_IEEE_F32BE, H5T_IEEE_F64LE, H5T_IEEE_F64BE };
+    const hid_t types[] = { H5T_STD_I8LE,   H5T_STD_U8BE,   H5T_STD_I16LE,  H5T_STD_U16BE,
+                            H5T_STD_I32BE,  H5T_STD_I64LE,  H5T_STD_U64BE,  half(),
+                            H5T_IEEE_F32LE, H5T_IEEE_F32BE, H5T_IEEE_F64LE, H5T_IEEE_F64BE };
     const hsize_t line[2] = { 1, CELLS }, chunk[2] = { 4, 7 }, piece[2] = { 1, 11 };
     for (int t = 0; t < 12; t++)
-        for (int form = 0; form < 3; form++) /* contiguous, chunked, compressed */
+        for (int form = 0; form < 3; form++)          /* contiguous, chunked, compressed */
             for (int shape = 0; shape < 3; shape++) { /* (ny, nx), (1, nx), (nx) */
                 const int flat = shape == 2;
                 const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);

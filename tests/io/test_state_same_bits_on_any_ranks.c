@@ -1,6 +1,6 @@
 /* A state written by one process grid and any number of writers is read to the same bits by every other grid,
- * 1D and 2D, f32 and f64, one and two fields, in blocks, and windows of eight, that end anywhere, beside the steps or
- * while they wait. ranks: 1 2 3 5 7 release: all cases */
+ * 1D and 2D, f32 and f64, one and two fields, in blocks, and windows of eight, that end anywhere, beside the
+ * steps or while they wait. ranks: 1 2 3 5 7 release: all cases */
 #include "support/sanitized.h"
 #include "support/state_tests.h"
 

@@ -18,7 +18,9 @@ enum { PARTS = 1024, NX = 1024, NY = 2048 };
 static void make(const char *path)
 {
     static attempt a;
-    const state_level l = { .kind = "heat", .type = DTYPE_F64, .step = 1, .fields = 1, .field = { { "u", NX, NY } } };
+    const state_level l = {
+        .kind = "heat", .type = DTYPE_F64, .step = 1, .fields = 1, .field = { { "u", NX, NY } }
+    };
     state_info *s = &a.s;
     snprintf(a.dir, sizeof a.dir, "%s", folder);
     attempt_init(&a, path, &l, PARTS, 0x0badcafe);
@@ -31,7 +33,8 @@ static void make(const char *path)
         state_cells f = fixture_field("u", NX, NY, s->part[a.number].of[0].cells, DTYPE_F64);
         fixture_fill(&f, DTYPE_F64, 0);
         s->field[0].fingerprint += f.fingerprint;
-        must(attempt_make_part(&a) == STATE_OK && attempt_write(&a, &(collect_window){ 0, 0, f.own, f.data }) == STATE_OK &&
+        must(attempt_make_part(&a) == STATE_OK &&
+                 attempt_write(&a, &(collect_window){ 0, 0, f.own, f.data }) == STATE_OK &&
                  attempt_finish_part(&a, false) == STATE_OK,
              a.why.text);
         free(f.data);

@@ -47,8 +47,9 @@ static int count_right(json_t *events)
         double ts, dur; /* us */
         int step, track;
         const char *name;
-        assert_int_equal(json_unpack(e, "{s:F, s:F, s:i, s:s, s:{s:i}}", "ts", &ts, "dur", &dur, "tid", &track,
-                                     "name", &name, "args", "step", &step), 0);
+        assert_int_equal(json_unpack(e, "{s:F, s:F, s:i, s:s, s:{s:i}}", "ts", &ts, "dur", &dur, "tid",
+                                     &track, "name", &name, "args", "step", &step),
+                         0);
         right += fabs(ts - 1e4 * step) < 0.01 && fabs(dur - 4000) < 0.01 && track == step % 2 &&
                  strcmp(name, names[step % 2]) == 0;
     }
