@@ -146,6 +146,7 @@ void attempt_init(attempt *a, const char *path, const state_level *l, int parts,
     memset(s, 0, sizeof *s);
     memset(a->found, 0, sizeof a->found);
     a->fd = -1;
+    a->verify_s = 0;
     snprintf(a->path, sizeof a->path, "%s", path);
     snprintf(a->name, sizeof a->name, "%.*s.%08" PRIx32, state_stem_bytes(path), state_name(path), token);
     if (parts == 1) {

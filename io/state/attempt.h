@@ -39,7 +39,7 @@ state_status attempt_publish(attempt *a, const lock *l);
 /* Nothing has a name yet, and what was half written goes. */
 void attempt_give_up(attempt *a);
 
-/* Deletes folders in dir that have a mark and that no index needs: of the state `file`, or, NULL, of steps. */
+/* Deletes folders in dir that have a mark and no index: of the state `file`, or, NULL, of steps. */
 void attempts_tidy(const char *dir, const char *file);
 /* Deletes the state `path` in dir, its index first. */
 void attempt_delete_state(const char *dir, const char *path);

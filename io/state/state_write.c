@@ -303,12 +303,10 @@ static void go_on(state_writer *w)
     if (status == STATE_OK && w->phase == WRITE) status = learn_fingerprints(w);
     if (status != STATE_OK) {
         give_up(w, status, w->ranks - 1 - worst % w->ranks);
-    } else if (w->phase == BEGIN) {
-        begin_phase(w, WRITE);
-    } else if (w->phase == WRITE) {
-        begin_phase(w, PUBLISH);
-    } else {
+    } else if (w->phase == PUBLISH) {
         end(w);
+    } else {
+        begin_phase(w, w->phase + 1);
     }
 }
 

@@ -247,6 +247,24 @@ static void leftovers_of_a_dead_run(void **unused)
     assert_int_equal(fixture_verify(MPI_COMM_WORLD, in_dir(step_name(30)), &r, &why), STATE_OK);
 }
 
+/* a and a.h5 have attempts of the same names. */
+static void one_lock_for_a_name(void **unused)
+{
+    static const char *const names[] = { "a.h5", "a" };
+    char path[2][sizeof folder + 16];
+    state_writer *w[2];
+    state_status status[2];
+    sentence note;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof path[i], "%s/%s", folder, names[i]);
+        w[i] = state_writer_create(MPI_COMM_WORLD, &(state_writer_options){ .file = path[i] }, &status[i],
+                                   &note, &why);
+    }
+    assert_true(w[0] && !w[1] && status[1] == STATE_BUSY);
+    state_writer_destroy(&w[0]);
+}
+
 STATE_TESTS(NULL, cmocka_unit_test(lists), cmocka_unit_test(half_a_list_is_none),
             cmocka_unit_test(writes_as_it_goes), cmocka_unit_test(milestones_and_the_last_verified),
-            cmocka_unit_test(of_others), cmocka_unit_test(leftovers_of_a_dead_run))
+            cmocka_unit_test(of_others), cmocka_unit_test(leftovers_of_a_dead_run),
+            cmocka_unit_test(one_lock_for_a_name))
