@@ -1,13 +1,42 @@
 /* An attempt to write a state: begin, write, verify, publish. It has a folder NAME.<8 hex digits> beside
  * NAME.h5, of a name that no attempt had before, with the parts, also once they are a state's; of one part
  * with the index alone, which holds the cells. As long as no index names the folder, there is a mark in it,
- * which is on disk before any part: a run that is killed leaves nothing that the next one does not find. No
- * function calls MPI; those that say HDF5 are the main thread's. */
+ * which is on disk before any part: a run that is killed leaves nothing that the next one does not find.
+ * attempt_ functions do not call MPI; those that say HDF5 are the main thread's. */
 #pragma once
 
-#include "state/collect.h"
 #include "state/state_folder.h"
 #include "state/state_index.h"
+
+/* ---- the cells of all ranks, brought to the few that write ---- */
+
+/* In windows of some blocks of a part. What a rank has of a window lies together in its memory, so a message
+ * is a piece of memory as it is. All ranks go through the same rounds, a window of each part in each; one
+ * window is received while the one before is written. Messages are synchronous: no rank's memory fills with
+ * what cannot be written yet. Where every rank writes its own cells there are no messages, and a field is a
+ * window. Main thread only; no call waits. */
+typedef struct collect collect;
+typedef struct collect_window {
+    int field;     /* as many as there are: all windows were given */
+    int64_t block; /* its first one, counted in the part's field */
+    box cells;     /* empty on a rank that writes none of them */
+    const char *data;
+} collect_window;
+
+/* A rank's cells of a field, by the process grid. */
+box collect_box(const state_cells *f, int ranks, int rank);
+/* The rank of writer k. */
+int collect_rank(int writers, int ranks, int k);
+
+/* s has the parts, l this rank's cells, which are there; both outlive it. number: this rank's part, or -1. */
+collect *collect_begin(MPI_Comm comm, const state_info *s, const state_level *l, int number);
+void collect_end(collect **c);
+/* Are all messages of this round there? They go on in any case: each rank asks until all is done. */
+bool collect_arrived(collect *c);
+/* The same; and the window of this round, whose data stay until the next one is asked for. */
+bool collect_next(collect *c, collect_window *out);
+
+/* ---- an attempt ---- */
 
 typedef struct attempt {
     char dir[STATE_PATH_BYTES], path[STATE_PATH_BYTES]; /* of the state: its folder, and DIR/NAME.h5 */

@@ -1,4 +1,4 @@
-#include "state/collect.h"
+#include "state/attempt.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -6,7 +6,6 @@
 #include "ranks/check.h"
 #include "ranks/decomp.h"
 #include "ranks/ranks.h"
-#include "state/state_index.h"
 
 enum { WINDOW_BLOCKS = 8 };
 

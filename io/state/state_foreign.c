@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "core/fp.h"
-#include "state/state.h"
-#include "state/state_h5.h"
+#include "state/state_index.h"
 
 /* "FILE: dataset NAME " and what is wrong with it. */
 #define MISFIT(q, why, format, ...) \

@@ -1,6 +1,6 @@
 /* HDF5 by one rank alone, in the main thread: the files of a state as other programs read them, and the
  * opening of other programs' files. */
-#include "state/state_h5.h"
+#include "state/state_index.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "state/state_index.h"
 
 enum { ALIGNMENT_BYTES = 4096 }; /* of datasets: a page */
 

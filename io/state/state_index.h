@@ -2,6 +2,7 @@
  * that say HDF5 are the main thread's; the others call neither MPI nor HDF5. */
 #pragma once
 
+#include <hdf5.h>
 #include <stddef.h>
 
 #include "state/state.h"
@@ -34,12 +35,30 @@ state_status state_index_read(const char *path, state_info *s, sentence *why);
  * and reads it back. 0 or errno. */
 int state_index_end(const char *path, state_info *s);
 
-/* ---- HDF5, by one rank ---- */
+/* ---- HDF5, states, by one rank ---- */
 
 /* Makes part k's file with its datasets allocated and nothing in them: fills part[k].at_bytes. */
 state_status state_part_create(state_info *s, int k, sentence *why);
 /* Makes the index `path`, or, of one file, adds to that of state_part_create: what other programs read. */
 state_status state_index_create(const char *path, const state_info *s, sentence *why);
+
+/* ---- HDF5, files of other programs; identifiers that are returned are the caller's to close ---- */
+
+/* A variable whose identifier is closed where its block ends: for all but what is returned, and what a close
+ * may still have to write. */
+#define STATE_H5_SCOPED __attribute__((cleanup(state_h5_close)))
+static inline void state_h5_close(const hid_t *id)
+{
+    if (*id >= 0) H5Idec_ref(*id);
+}
+
+/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another. HDF5
+ * prints no error stacks of its own from here on. MISSING, DAMAGED (not HDF5, truncated) or IO with a
+ * sentence.
+ */
+state_status state_h5_open(const char *path, hid_t *file, sentence *why);
+/* What HDF5 says of the call that failed last, its innermost words first. */
+const char *state_h5_reason(void);
 
 /* ---- blocks of parts, compared with their checksums: below state_verify, and after a write ---- */
 
