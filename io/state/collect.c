@@ -1,4 +1,4 @@
-#include "state/collect.h"
+#include "state/attempt.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -6,40 +6,20 @@
 #include "ranks/check.h"
 #include "ranks/decomp.h"
 #include "ranks/ranks.h"
-#include "state/state_index.h"
 
-size_t collect_window_bytes = (size_t)32 << 20;
-
-enum { SLOTS = 2 };
-
-typedef struct cursor { /* of the windows of a part, field after field */
-    int field;
-    int64_t next;
-} cursor;
-
-typedef struct sending { /* to one writer: one message at a time */
-    MPI_Request request;
-    cursor at;
-    bool done;
-} sending;
-
-typedef struct slot {
-    char *buffer;
-    MPI_Request *request; /* [ranks] */
-    int count;            /* of requests; -1: the slot is free */
-    collect_window window;
-} slot;
+enum { WINDOW_BLOCKS = 8 };
 
 struct collect {
     MPI_Comm comm;
     const state_info *s;
     const state_level *l;
-    int ranks, number; /* of this writer; -1: it is none */
-    sending *to;       /* [parts] */
-    slot slot[SLOTS];
-    int oldest;
-    cursor at;     /* the next window to receive */
-    bool received; /* all windows are posted */
+    int ranks, number;
+    int64_t round;         /* of the window's field */
+    collect_window window; /* of this round */
+    char *buffer[2];       /* of a writer that collects */
+    int turn;              /* of the buffers */
+    MPI_Request *request;  /* [ranks + parts], of this round */
+    int count;
 };
 
 box collect_box(const state_cells *f, int ranks, int rank)
@@ -50,116 +30,103 @@ box collect_box(const state_cells *f, int ranks, int rank)
 
 int collect_rank(int writers, int ranks, int k) { return (int)((int64_t)k * ranks / writers); }
 
-/* The next window of part k, of field at->field; empty: there are no more. */
-static box next_window(const collect *c, int k, cursor *at)
+static bool own_alone(const collect *c) { return c->s->parts == c->ranks; }
+
+static box window_of(const collect *c, int k)
 {
-    for (; at->field < c->s->fields; at->field++, at->next = 0) {
-        const box cells = c->s->part[k].of[at->field].cells;
-        const box window = state_piece(cells, c->s->type, collect_window_bytes, at->next++);
-        if (!box_empty(window)) return window;
-    }
-    return box_make(0, 0, 0, 0);
+    const box all = c->s->part[k].of[c->window.field].cells;
+    if (own_alone(c)) return c->round == 0 ? all : box_make(0, 0, 0, 0);
+    return state_piece(all, c->s->type, WINDOW_BLOCKS, c->round);
 }
 
-/* The next message to writer k, once the one before has arrived. */
-static void send_next(collect *c, int k)
+static void send(collect *c, int k, box window)
 {
-    sending *to = &c->to[k];
+    const state_cells *f = &c->l->field[c->window.field];
     const int64_t word = (int64_t)dtype_bytes(c->s->type);
-    int arrived = 1;
-    if (to->done) return;
-    MPI_CHECK(MPI_Test(&to->request, &arrived, MPI_STATUS_IGNORE));
-    if (!arrived) return;
-    for (box window; !box_empty(window = next_window(c, k, &to->at));) {
-        const state_cells *f = &c->l->field[to->at.field];
-        const box mine = box_intersect(window, f->own);
-        if (box_empty(mine)) continue;
-        assert(box_height(mine) == 1 || box_width(mine) == box_width(f->own));
-        const int64_t at = (mine.y0 - f->own.y0) * box_width(f->own) + mine.x0 - f->own.x0;
-        MPI_CHECK(MPI_Issend((const char *)f->data + at * word, (int)(box_cells(mine) * word), MPI_BYTE,
-                             collect_rank(c->s->parts, c->ranks, k), to->at.field, c->comm, &to->request));
-        return;
-    }
-    to->done = true;
+    const box mine = box_intersect(window, f->own);
+    if (box_empty(mine)) return;
+    assert(box_height(mine) == 1 || box_width(mine) == box_width(f->own));
+    MPI_CHECK(MPI_Issend((const char *)f->data + box_at(f->own, mine.x0, mine.y0) * word,
+                         (int)(box_cells(mine) * word), MPI_BYTE, collect_rank(c->s->parts, c->ranks, k),
+                         c->window.field, c->comm, &c->request[c->count++]));
 }
 
-static void receive(collect *c, slot *t, box window, box piece, int from)
+static void receive(collect *c, int from)
 {
+    const box window = c->window.cells,
+              piece = box_intersect(window, collect_box(&c->l->field[c->window.field], c->ranks, from));
     const int word = (int)dtype_bytes(c->s->type);
     const int whole[2] = { (int)box_height(window), (int)box_width(window) * word };
     const int part[2] = { (int)box_height(piece), (int)box_width(piece) * word };
     const int at[2] = { (int)(piece.y0 - window.y0), (int)(piece.x0 - window.x0) * word };
     MPI_Datatype type;
+    if (box_empty(piece)) return;
     MPI_CHECK(MPI_Type_create_subarray(2, whole, part, at, MPI_ORDER_C, MPI_BYTE, &type));
     MPI_CHECK(MPI_Type_commit(&type));
-    MPI_CHECK(MPI_Irecv(t->buffer, 1, type, from, c->at.field, c->comm, &t->request[t->count++]));
+    MPI_CHECK(
+        MPI_Irecv(c->buffer[c->turn], 1, type, from, c->window.field, c->comm, &c->request[c->count++]));
     MPI_CHECK(MPI_Type_free(&type));
 }
 
-static void receive_next(collect *c, slot *t)
+/* False: no part has another window of this field. */
+static bool begin_round(collect *c)
 {
-    const box window = next_window(c, c->number, &c->at);
-    c->received = box_empty(window);
-    if (c->received) return;
-    t->count = 0;
-    t->window = (collect_window){ c->at.field, t->buffer, box_cells(window) };
-    for (int r = 0; r < c->ranks; r++) {
-        const box piece = box_intersect(window, collect_box(&c->l->field[c->at.field], c->ranks, r));
-        if (!box_empty(piece)) receive(c, t, window, piece, r);
+    bool any = false;
+    c->window.cells = box_make(0, 0, 0, 0);
+    c->window.data = own_alone(c) ? c->l->field[c->window.field].data : c->buffer[c->turn];
+    if (c->number >= 0) c->window.cells = window_of(c, c->number);
+    for (int r = 0; r < c->ranks && !box_empty(c->window.cells) && !own_alone(c); r++) receive(c, r);
+    for (int k = 0; k < c->s->parts; k++) {
+        const box window = window_of(c, k);
+        any = any || !box_empty(window);
+        if (!own_alone(c)) send(c, k, window);
+    }
+    return any;
+}
+
+static void begin_next(collect *c)
+{
+    while (c->window.field < c->s->fields && !begin_round(c)) {
+        c->window = (collect_window){ .field = c->window.field + 1 };
+        c->round = 0;
     }
 }
 
-const collect_window *collect_next(collect *c)
+bool collect_arrived(collect *c)
 {
-    for (int k = 0; k < c->s->parts; k++) send_next(c, k);
-    if (c->number < 0) return NULL;
-    for (int i = 0; i < SLOTS && !c->received; i++) {
-        slot *t = &c->slot[(c->oldest + i) % SLOTS];
-        if (t->count < 0) receive_next(c, t);
-    }
-    slot *t = &c->slot[c->oldest];
-    int complete = 0;
-    if (t->count < 0) return NULL;
-    MPI_CHECK(MPI_Testall(t->count, t->request, &complete, MPI_STATUSES_IGNORE));
-    return complete ? &t->window : NULL;
+    int all = 1;
+    MPI_CHECK(MPI_Testall(c->count, c->request, &all, MPI_STATUSES_IGNORE));
+    return all;
 }
 
-void collect_release(collect *c)
+bool collect_next(collect *c, collect_window *out)
 {
-    c->slot[c->oldest].count = -1;
-    c->oldest = (c->oldest + 1) % SLOTS;
-}
-
-bool collect_done(const collect *c)
-{
-    for (int k = 0; k < c->s->parts; k++)
-        if (!c->to[k].done) return false;
-    return c->number < 0 || (c->received && c->slot[0].count < 0 && c->slot[1].count < 0);
+    if (!collect_arrived(c)) return false;
+    *out = c->window;
+    c->count = 0;
+    c->window.block += state_blocks(c->window.cells, c->s->type);
+    c->round++;
+    c->turn = 1 - c->turn;
+    begin_next(c);
+    return true;
 }
 
 collect *collect_begin(MPI_Comm comm, const state_info *s, const state_level *l, int number)
 {
     collect *c = CHECK_ALLOC(calloc(1, sizeof *c));
     *c = (collect){ .comm = comm, .s = s, .l = l, .ranks = ranks_count(comm), .number = number };
-    c->to = CHECK_ALLOC(calloc((size_t)s->parts, sizeof *c->to));
-    for (int k = 0; k < s->parts; k++) c->to[k].request = MPI_REQUEST_NULL;
-    for (int i = 0; i < SLOTS && number >= 0; i++) {
-        slot *t = &c->slot[i];
-        t->count = -1;
-        t->buffer = CHECK_ALLOC(malloc(collect_window_bytes + sizeof(double))); /* or of one cell */
-        t->request = CHECK_ALLOC(malloc((size_t)c->ranks * sizeof *t->request));
-    }
+    c->request = CHECK_CALLOC(c->ranks + s->parts, sizeof *c->request);
+    for (int i = 0; i < 2 && number >= 0 && !own_alone(c); i++)
+        c->buffer[i] = CHECK_ALLOC(malloc((size_t)WINDOW_BLOCKS * STATE_BLOCK_BYTES));
+    begin_next(c);
     return c;
 }
 
 void collect_end(collect **c)
 {
     if (!*c) return;
-    for (int i = 0; i < SLOTS; i++) {
-        free((*c)->slot[i].buffer);
-        free((*c)->slot[i].request);
-    }
-    free((*c)->to);
+    for (int i = 0; i < 2; i++) free((*c)->buffer[i]);
+    free((*c)->request);
     free(*c);
     *c = NULL;
 }

@@ -23,7 +23,6 @@
 
 #include "files/replace.h"
 #include "ranks/check.h"
-#include "ranks/ranks.h"
 
 enum {
     WORD_BYTES = 64,
@@ -38,7 +37,7 @@ typedef struct owner {
 } owner;
 
 struct lock {
-    char path[STATE_PATH_BYTES]; /* "" on all ranks but 0 */
+    char path[STATE_PATH_BYTES];
     int fd;                      /* holds flock, where there is one; -1: not taken yet */
     char line[LINE_BYTES];       /* this run's */
     bool replaces;               /* the file of a dead run, which had its name */
@@ -116,35 +115,29 @@ static int take(lock *l, owner *other)
     }
 }
 
-static state_status refuse(const owner *o, const char *path, sentence *why)
+static void refuse(const owner *o, const char *path, sentence *why)
 {
     char who[3 * WORD_BYTES] = "";
     if (*o->host) snprintf(who, sizeof who, " (host %s, pid %ld, job %s)", o->host, o->pid, o->job);
-    return state_fail(STATE_BUSY, why,
-                      "another run%s writes there: use another name, or delete %.300s if that run is gone",
-                      who, path);
+    sentence_set(why, "another run%s writes there: use another name, or delete %.300s if that run is gone",
+                 who, path);
 }
 
-lock *lock_take(MPI_Comm comm, const char *path, state_status *status, sentence *note, sentence *why)
+lock *lock_take(const char *path, state_status *status, sentence *note, sentence *why)
 {
-    note->text[0] = '\0';
+    owner other = { .pid = 0 };
     lock *l = CHECK_ALLOC(calloc(1, sizeof *l));
-    *status = STATE_OK;
-    l->fd = -1;
-    if (ranks_mine(comm) == 0) {
-        owner other = { .pid = 0 };
-        snprintf(l->path, sizeof l->path, "%s", path);
-        const int code = take(l, &other);
-        if (code == EBUSY) *status = refuse(&other, path, why);
-        else if (code) *status = state_fail(STATE_IO, why, "cannot make %.300s: %s", path, strerror(code));
-        else if (*other.host)
-            sentence_set(note, "took over %.300s from a run that is gone (host %s, pid %ld, job %s)", path,
-                         other.host, other.pid, other.job);
-    }
-    *status = state_agree(comm, *status, why);
-    if (*status == STATE_OK) return l;
-    lock_release(&l);
-    return NULL;
+    note->text[0] = '\0';
+    snprintf(l->path, sizeof l->path, "%s", path);
+    const int code = take(l, &other);
+    *status = !code ? STATE_OK : code == EBUSY ? STATE_BUSY : STATE_IO;
+    if (code == EBUSY) refuse(&other, path, why);
+    else if (code) sentence_set(why, "cannot make %.300s: %s", path, strerror(code));
+    else if (*other.host)
+        sentence_set(note, "took over %.300s from a run that is gone (host %s, pid %ld, job %s)", path,
+                     other.host, other.pid, other.job);
+    if (code) lock_release(&l);
+    return l;
 }
 
 bool lock_is_held(const lock *l)

@@ -11,7 +11,7 @@
 #include "ranks/ranks.h"
 #include "state/state_index.h"
 
-enum { PIECE_BYTES = 16 << 20 };
+enum { PIECE_BLOCKS = 4, PIECE_BYTES = PIECE_BLOCKS * STATE_BLOCK_BYTES };
 
 static double cell_at(const void *data, dtype t, int64_t k)
 {
@@ -49,7 +49,7 @@ static state_status diff_part(const state_info *const side[2], int i, box part, 
     void *const data[2] = { buffer, buffer + PIECE_BYTES };
     state_status status = STATE_OK;
     for (int64_t n = 0; status == STATE_OK; n++) {
-        const box piece = state_piece(part, t, PIECE_BYTES, n);
+        const box piece = state_piece(part, t, PIECE_BLOCKS, n);
         if (box_empty(piece)) break;
         for (int k = 0; k < 2 && status == STATE_OK; k++)
             status = state_read(side[k], i, piece, data[k], why);

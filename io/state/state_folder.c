@@ -4,21 +4,16 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "state/state_index.h"
-
-enum { DIGITS = 8, SEEN_WITHIN_S = 10, SEEN_TRIES = 200 };
+#include "state/attempt.h"
 
 /* 0 or errno. A folder's name is on disk once the folder above was fsynced: without that a power cut may take
  * all that it holds. */
@@ -30,22 +25,6 @@ static int make_with_parents(const char *dir)
     if (errno != ENOENT) return errno == EEXIST ? 0 : errno;
     const int code = make_with_parents(above);
     return code ? code : make_with_parents(dir);
-}
-
-bool state_look_again(int code, int *tries)
-{
-    const struct timespec pause = { 0, 1000000000L / SEEN_TRIES * SEEN_WITHIN_S };
-    if ((code != ENOENT && code != ESTALE) || (*tries)++ == SEEN_TRIES) return false;
-    nanosleep(&pause, NULL);
-    return true;
-}
-
-int state_look_for(const char *path)
-{
-    int code, tries = 0;
-    do code = access(path, F_OK) != 0 ? errno : 0;
-    while (state_look_again(code, &tries));
-    return code;
 }
 
 state_status state_make_folder(MPI_Comm comm, const char *dir, sentence *why)
@@ -153,124 +132,7 @@ state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t 
     return STATE_OK;
 }
 
-/* ---- attempts ---- */
-
-static size_t stem_bytes(const char *name)
-{
-    const size_t length = strlen(name);
-    return length > 3 && strcmp(name + length - 3, ".h5") == 0 ? length - 3 : length;
-}
-
-void state_attempt_name(char out[STATE_NAME_BYTES], const char *path, uint32_t token)
-{
-    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
-    snprintf(out, STATE_NAME_BYTES, "%.*s.%08" PRIx32, (int)stem_bytes(name), name, token);
-}
-
-/* The names that weft gives in an attempt's folder, besides the mark. */
-static bool is_ours(const char *name)
-{
-    const size_t digits = strspn(name, "0123456789");
-    return (digits > 0 && strcmp(name + digits, ".h5") == 0) || strcmp(name, STATE_INDEX_NAME) == 0;
-}
-
-static void mark_path(char out[STATE_PATH_BYTES], const char *dir, const char *name)
-{
-    snprintf(out, STATE_PATH_BYTES, "%.3900s/%s/unfinished", dir, name);
-}
-
-int state_attempt_mark(const char *dir, const char *name)
-{
-    char path[STATE_PATH_BYTES], folder[STATE_PATH_BYTES];
-    mark_path(path, dir, name);
-    replace_directory_of(folder, sizeof folder, path);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0) return errno == ENOENT || errno == ENOTDIR ? 0 : errno; /* no folder: nothing to be found */
-    return close(fd) != 0 ? errno : replace_sync_folder(folder);
-}
-
-/* May an index still need the attempt: does it name the attempt, or cannot be read? */
-static bool is_needed(const char *dir, const char *name)
-{
-    char path[STATE_PATH_BYTES];
-    state_info s;
-    sentence why;
-    bool needed = false;
-    for (int i = 0; i < 2 && !needed; i++) { /* output.final may have any name */
-        snprintf(path, sizeof path, "%.3900s/%.*s%s", dir, (int)strlen(name) - DIGITS - 1, name,
-                 i == 0 ? ".h5" : "");
-        const state_status status = state_index_read(path, &s, &why);
-        const bool named = status == STATE_OK && strcmp(s.folder, name) == 0;
-        needed = named || (status != STATE_OK && status != STATE_MISSING);
-        mark_path(path, dir, name);
-        if (named) (void)unlink(path);
-        state_close(&s);
-    }
-    return needed;
-}
-
-static void remove_folder(const char *dir, const char *name)
-{
-    char path[STATE_PATH_BYTES], mark[STATE_PATH_BYTES];
-    bool all = true;
-    snprintf(path, sizeof path, "%.3900s/%s", dir, name);
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *const d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) return;
-    for (const struct dirent *e; (e = readdir(d));)
-        if (is_ours(e->d_name)) all = unlinkat(fd, e->d_name, 0) == 0 && all;
-    closedir(d);
-    mark_path(mark, dir, name);
-    if (all) (void)unlink(mark); /* what could not be deleted keeps its mark */
-    (void)rmdir(path);
-}
-
-static bool is_attempt(const char *name)
-{
-    const size_t length = strlen(name);
-    return length > DIGITS + 1 && name[length - DIGITS - 1] == '.' &&
-           strspn(name + length - DIGITS, "0123456789abcdef") == DIGITS;
-}
-
-void state_attempt_remove(const char *dir, const char *name)
-{
-    if (is_attempt(name) && !is_needed(dir, name)) remove_folder(dir, name);
-}
-
-bool state_attempt_is_of(const char *name, const char *file)
-{
-    const int stem = (int)strlen(name) - DIGITS - 1;
-    const char *const slash = file ? strrchr(file, '/') : NULL, *const base = slash ? slash + 1 : file;
-    char index[STATE_NAME_BYTES];
-    snprintf(index, sizeof index, "%.*s.h5", stem, name);
-    return file ? stem == (int)stem_bytes(base) && strncmp(name, base, (size_t)stem) == 0
-                : state_step_of(index) >= 0;
-}
-
-void state_attempts_tidy(const char *dir, const char *file)
-{
-    char mark[STATE_PATH_BYTES];
-    DIR *const d = opendir(dir);
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        if (!is_attempt(e->d_name) || !state_attempt_is_of(e->d_name, file)) continue;
-        (void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR); /* empty: killed before the mark */
-        mark_path(mark, dir, e->d_name);
-        if (access(mark, F_OK) == 0) state_attempt_remove(dir, e->d_name);
-    }
-    if (d) closedir(d);
-}
-
-void state_remove(const char *dir, const char *path)
-{
-    state_info s;
-    sentence why;
-    const bool has_parts = state_index_read(path, &s, &why) == STATE_OK && s.folder[0];
-    state_close(&s);
-    if (has_parts && state_attempt_mark(dir, s.folder) != 0) return;
-    if (unlink(path) != 0 || !has_parts) return;
-    /* an index whose parts are gone is no state: its name goes first on disk, too */
-    if (replace_sync_folder(dir) == 0) state_attempt_remove(dir, s.folder);
-}
+/* ---- which states stay ---- */
 
 static bool is_of_another_problem(const char *path, const state_info *mine)
 {
@@ -295,7 +157,7 @@ void state_keep_apply(const char *dir, state_keep keep, const state_info *last, 
         if (steps[i] > last->step || (stays && newest >= keep.newest)) continue;
         state_path(path, sizeof path, dir, steps[i]);
         if (is_of_another_problem(path, last) || newest++ < keep.newest || stays) continue;
-        state_remove(dir, path);
+        attempt_delete_state(dir, path);
     }
     free(steps);
 }

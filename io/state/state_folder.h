@@ -32,35 +32,17 @@ int state_look_for(const char *path);
 typedef struct lock lock;
 
 /* Takes the lock file `path`, whose folder exists. BUSY: a run that may be alive has it; why names that run's
- * host, pid and job. IO: the file cannot be made. NULL in both cases, the same status and sentence on every
- * rank. note, on rank 0: from which dead run it was taken over, else "". Collective. */
-lock *lock_take(MPI_Comm comm, const char *path, state_status *status, sentence *note, sentence *why);
+ * host, pid and job. IO: the file cannot be made. NULL in both cases. note: from which dead run it was taken
+ * over, else "". By one rank, for all. */
+lock *lock_take(const char *path, state_status *status, sentence *note, sentence *why);
 /* Deletes the file if it is still this run's. When no rank writes any more; accepts NULL. */
 void lock_release(lock **l);
-
-/* Is it still this run's? On rank 0. */
+/* Is it still this run's? */
 bool lock_is_held(const lock *l);
 
-/* ---- attempts: folders NAME.<8 hex digits> beside NAME.h5, with a state's parts, also while it is written.
- * As long as no index names one, it has a mark, which is on disk before any part: a run that is killed leaves
- * nothing that the next one does not find. By one rank, in any thread. ---- */
+/* ---- which states of a folder stay ---- */
 
-/* NAME.6f2c9a01 of the state PATH = DIR/NAME.h5. */
-void state_attempt_name(char out[STATE_NAME_BYTES], const char *path, uint32_t token);
-/* Is the attempt one of the state `file`, or, NULL, of a step? */
-bool state_attempt_is_of(const char *name, const char *file);
-/* Makes the mark in the attempt's folder. 0 or errno. */
-int state_attempt_mark(const char *dir, const char *name);
-/* Deletes the attempt's folder in dir, unless the index of its name says that it has its parts there, or
- * cannot be read; in the first case the mark goes. Nothing else than parts, mark and what is to be an index
- * is deleted. */
-void state_attempt_remove(const char *dir, const char *name);
-/* The same of all attempts in dir with a mark: those of the state `file`, or, NULL, of a folder's steps. */
-void state_attempts_tidy(const char *dir, const char *file);
-/* Deletes the state `path`, its index first. */
-void state_remove(const char *dir, const char *path);
-
-typedef struct state_keep {  /* which states of a folder stay */
+typedef struct state_keep {
     int newest;              /* how many of the newest; 0: all */
     int64_t milestone_steps; /* those of multiples of it stay besides; 0: none do */
 } state_keep;

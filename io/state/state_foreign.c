@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "core/fp.h"
-#include "state/state.h"
-#include "state/state_h5.h"
+#include "state/state_index.h"
 
 /* "FILE: dataset NAME " and what is wrong with it. */
 #define MISFIT(q, why, format, ...) \
@@ -36,24 +35,6 @@ static state_status check_shape(int dims, const hsize_t *shape, const state_fore
                   (long long)q->ny, (long long)q->nx);
 }
 
-/* Compressed in a way that this HDF5 neither has nor finds as a plugin? */
-static state_status check_filters(hid_t how, const state_foreign *q, sentence *why)
-{
-    for (int i = 0; i < H5Pget_nfilters(how); i++) {
-        char name[64] = "";
-        unsigned flags;
-        size_t values = 0;
-        const H5Z_filter_t id =
-            H5Pget_filter2(how, (unsigned)i, &flags, &values, NULL, sizeof name, name, NULL);
-        if (id >= 0 && H5Zfilter_avail(id) <= 0)
-            return MISFIT(q, why,
-                          "needs filter %d (%s), which this HDF5 does not have: HDF5_PLUGIN_PATH names the "
-                          "folder of its plugin; h5repack -f NONE takes it out",
-                          (int)id, name);
-    }
-    return STATE_OK;
-}
-
 static state_status read_dataset(hid_t file, hid_t access, const state_foreign *q, void *data, sentence *why)
 {
     STATE_H5_SCOPED const hid_t set = H5Dopen2(file, q->dataset, access);
@@ -71,8 +52,7 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
                       q->path);
     if (class != H5T_INTEGER && class != H5T_FLOAT)
         return MISFIT(q, why, "holds no %s", "integers or floats");
-    state_status status = check_shape(dims, shape, q, why);
-    if (status == STATE_OK) status = check_filters(how, q, why);
+    const state_status status = check_shape(dims, shape, q, why);
     if (status != STATE_OK || box_empty(q->own)) return status;
 
     const hsize_t start[2] = { (hsize_t)q->own.y0, (hsize_t)q->own.x0 },
@@ -89,7 +69,8 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     for (int64_t k = 0; k < cells && wide != data; k++) ((float *)data)[k] = (float)wide[k];
     if (wide != data) free(wide);
     if (ok) return STATE_OK;
-    return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s are damaged", q->path, q->dataset);
+    return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s cannot be read: %s", q->path,
+                      q->dataset, state_h5_reason());
 }
 
 /* prev: NULL, or of /fields/u_prev, which need not be there. */

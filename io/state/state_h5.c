@@ -1,17 +1,13 @@
 /* HDF5 by one rank alone, in the main thread: the files of a state as other programs read them, and the
  * opening of other programs' files. */
-#include "state/state_h5.h"
+#include "state/state_index.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include "state/state_index.h"
 
 enum { ALIGNMENT_BYTES = 4096 }; /* of datasets: a page */
 
@@ -24,17 +20,17 @@ void state_before_mpi_init(void)
 
 static void be_quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
 
-static herr_t take_innermost(unsigned n, const H5E_error2_t *e, void *text)
+static herr_t add_words(unsigned n, const H5E_error2_t *e, void *text)
 {
-    if (n == 0 && e->desc) sentence_set(text, "%s", e->desc);
-    return n == 0 ? 1 : 0; /* 1 ends the walk */
+    if (e->desc) sentence_add(text, "%s%s", n > 0 ? ", " : "", e->desc);
+    return 0;
 }
 
-static const char *state_h5_reason(void)
+const char *state_h5_reason(void)
 {
     static sentence text;
-    sentence_set(&text, "HDF5 gave no reason");
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, &text);
+    text.text[0] = '\0';
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, add_words, &text);
     for (char *c = text.text; *c; c++)
         if (*c == '\n') *c = ' ';
     return text.text;
@@ -134,23 +130,18 @@ static bool put_cells(hid_t group, state_info *s, int k, int i)
 state_status state_part_create(state_info *s, int k, sentence *why)
 {
     char path[STATE_PATH_BYTES];
-    struct stat info;
-    state_part *const p = &s->part[k];
     state_part_path(s, k, path);
     be_quiet();
     const hid_t file = new_file(path);
     if (file < 0) return h5_failed(path, "H5Fcreate", why);
-    const hid_t group = s->parts == 1 ? create_group(file, "fields") : file;
+    const hid_t group = s->folder[0] ? file : create_group(file, "fields");
     bool ok = group >= 0;
-    if (ok && s->parts > 1) ok = put_text(file, "state", s->folder) && put_integer(file, "part", k);
+    if (ok && s->folder[0]) ok = put_text(file, "state", s->folder) && put_integer(file, "part", k);
     for (int i = 0; i < s->fields && ok; i++)
-        if (!box_empty(p->of[i].cells)) ok = put_cells(group, s, k, i);
-    state_status status = ok ? STATE_OK : h5_failed(path, "datasets", why);
+        if (!box_empty(s->part[k].of[i].cells)) ok = put_cells(group, s, k, i);
+    const state_status status = ok ? STATE_OK : h5_failed(path, "datasets", why);
     if (group != file) state_h5_close(&group);
-    if (H5Fclose(file) < 0 && ok) status = h5_failed(path, "H5Fclose", why);
-    if (status == STATE_OK && stat(path, &info) != 0) return state_file_failed("write", path, errno, why);
-    p->bytes = status == STATE_OK ? info.st_size : 0;
-    return status;
+    return H5Fclose(file) < 0 && ok ? h5_failed(path, "H5Fclose", why) : status;
 }
 
 /* ---- views: virtual datasets over the parts ---- */

@@ -38,23 +38,30 @@ void state_number_blocks(state_info *s)
         }
 }
 
-box state_piece(box all, dtype t, size_t bytes, int64_t n)
+int64_t state_block_bytes = STATE_BLOCK_BYTES;
+
+static int64_t cells_most(dtype t) /* of a block */
 {
-    const int64_t most = (int64_t)(bytes / dtype_bytes(t)), cells = most > 0 ? most : 1,
-                  width = box_width(all);
+    const int64_t cells = state_block_bytes / (int64_t)dtype_bytes(t);
+    return cells > 0 ? cells : 1;
+}
+
+box state_piece(box all, dtype t, int blocks, int64_t n)
+{
+    const int64_t most = cells_most(t), width = box_width(all);
     if (box_empty(all)) return all;
-    if (width > cells) { /* pieces of a row */
-        const int64_t per_row = (width + cells - 1) / cells, x = all.x0 + n % per_row * cells,
-                      y = all.y0 + n / per_row;
+    if (width > most) { /* pieces of a row */
+        const int64_t cells = most * blocks, per_row = (width + cells - 1) / cells,
+                      x = all.x0 + n % per_row * cells, y = all.y0 + n / per_row;
         return box_intersect(all, box_make(x, x + cells, y, y + 1));
     }
-    const int64_t rows = cells / width, y = all.y0 + n * rows;
+    const int64_t rows = most / width * blocks, y = all.y0 + n * rows;
     return box_intersect(all, box_make(all.x0, all.x1, y, y + rows));
 }
 
 int64_t state_blocks(box b, dtype t)
 {
-    const int64_t most = STATE_BLOCK_BYTES / (int64_t)dtype_bytes(t), width = box_width(b);
+    const int64_t most = cells_most(t), width = box_width(b);
     if (box_empty(b)) return 0;
     if (width > most) return box_height(b) * ((width + most - 1) / most);
     return (box_height(b) + most / width - 1) / (most / width);
@@ -62,16 +69,26 @@ int64_t state_blocks(box b, dtype t)
 
 box state_block(const state_info *s, int k, int i, int64_t n)
 {
-    return state_piece(s->part[k].of[i].cells, s->type, STATE_BLOCK_BYTES, n);
+    return state_piece(s->part[k].of[i].cells, s->type, 1, n);
+}
+
+const char *state_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int state_stem_bytes(const char *path)
+{
+    const char *const name = state_name(path);
+    const int length = (int)strlen(name);
+    return length > 3 && strcmp(name + length - 3, ".h5") == 0 ? length - 3 : length;
 }
 
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES])
 {
-    const char *const slash = strrchr(s->path, '/');
-    const int beside = slash ? (int)(slash + 1 - s->path) : 0;
+    const int beside = (int)(state_name(s->path) - s->path);
     if (!s->folder[0]) snprintf(out, STATE_PATH_BYTES, "%s", s->path);
-    else if (s->parts == 1)
-        snprintf(out, STATE_PATH_BYTES, "%.*s%s/" STATE_INDEX_NAME, beside, s->path, s->folder);
     else snprintf(out, STATE_PATH_BYTES, "%.*s%s/%d.h5", beside, s->path, s->folder, k);
 }
 
@@ -82,7 +99,7 @@ void state_path(char *out, size_t out_bytes, const char *dir, int64_t step)
 
 int64_t state_step_of(const char *path)
 {
-    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
+    const char *const name = state_name(path);
     if (strncmp(name, "step_", 5) != 0 || strspn(name + 5, "0123456789") != STEP_DIGITS ||
         strcmp(name + 5 + STEP_DIGITS, ".h5") != 0)
         return -1;

@@ -2,6 +2,7 @@
  * that say HDF5 are the main thread's; the others call neither MPI nor HDF5. */
 #pragma once
 
+#include <hdf5.h>
 #include <stddef.h>
 
 #include "state/state.h"
@@ -13,11 +14,14 @@ box state_block(const state_info *s, int k, int i, int64_t n);
 int64_t state_blocks(box cells, dtype t);
 /* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
 void state_number_blocks(state_info *s);
-/* Piece n of a rectangle, of about `bytes` (one cell at least), in the order of its rows: whole rows, or a
- * piece of one; empty past the last. */
-box state_piece(box cells, dtype t, size_t bytes, int64_t n);
-#define STATE_INDEX_NAME "index.h5" /* in an attempt's folder, before it is published */
-/* The file of part k: FOLDER/K.h5 beside the index, or the index, which may be in its attempt's folder. */
+/* Piece n of a rectangle, of so many blocks, in the order of its rows: whole rows, or a piece of one; empty
+ * past the last. */
+box state_piece(box cells, dtype t, int blocks, int64_t n);
+extern int64_t state_block_bytes; /* STATE_BLOCK_BYTES; tests make it smaller */
+/* A path's last name, and its bytes without ".h5". */
+const char *state_name(const char *path);
+int state_stem_bytes(const char *path);
+/* The file of part k: FOLDER/K.h5 beside the index, or the index. */
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
 
 /* ---- the table ---- */
@@ -31,20 +35,35 @@ state_status state_index_read(const char *path, state_info *s, sentence *why);
  * and reads it back. 0 or errno. */
 int state_index_end(const char *path, state_info *s);
 
-/* ---- HDF5, by one rank ---- */
+/* ---- HDF5, states, by one rank ---- */
 
-/* Makes part k's file with its datasets allocated and nothing in them: fills part[k].at_bytes and .bytes. */
+/* Makes part k's file with its datasets allocated and nothing in them: fills part[k].at_bytes. */
 state_status state_part_create(state_info *s, int k, sentence *why);
-/* Makes `path`, or, of one file (s->folder is ""), adds to that of state_part_create: what other programs
- * read of an index. */
+/* Makes the index `path`, or, of one file, adds to that of state_part_create: what other programs read. */
 state_status state_index_create(const char *path, const state_info *s, sentence *why);
 
-/* ---- blocks of parts, compared with their checksums: below state_read and state_verify, and after a write
- * ---- */
+/* ---- HDF5, files of other programs; identifiers that are returned are the caller's to close ---- */
 
-/* Reads the blocks [from, to) of the whole state that part k has, past the page cache, and compares the
- * part's structure: all of them, or, every > 1, each every-th of the state and each part's last of a field.
- * The shares of fingerprints of what is read are added to `fingerprint`. What differs, or is not there, is
- * added to r (DAMAGED); IO with why. By one rank and any thread. */
-state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, int64_t every,
-                           uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r, sentence *why);
+/* A variable whose identifier is closed where its block ends: for all but what is returned, and what a close
+ * may still have to write. */
+#define STATE_H5_SCOPED __attribute__((cleanup(state_h5_close)))
+static inline void state_h5_close(const hid_t *id)
+{
+    if (*id >= 0) H5Idec_ref(*id);
+}
+
+/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another. HDF5
+ * prints no error stacks of its own from here on. MISSING, DAMAGED (not HDF5, truncated) or IO with a
+ * sentence.
+ */
+state_status state_h5_open(const char *path, hid_t *file, sentence *why);
+/* What HDF5 says of the call that failed last, its innermost words first. */
+const char *state_h5_reason(void);
+
+/* ---- blocks of parts, compared with their checksums: below state_verify, and after a write ---- */
+
+/* Reads all of part k, past the page cache, and compares blocks and structure. The shares of fingerprints are
+ * added to `fingerprint`. What differs, or is not there, is added to r (DAMAGED); IO with why. By one rank
+ * and any thread. */
+state_status state_look_at(const state_info *s, int k, uint64_t fingerprint[STATE_FIELDS_MAX],
+                           state_report *r, sentence *why);

@@ -17,15 +17,18 @@
 #include "ranks/ranks.h"
 #include "state/state_folder.h"
 
+enum { PART_BYTES = 512 }; /* of a part's name in a sentence */
+
 /* ---- parts ---- */
 
 /* "part 3 (PATH)", or of one file "it". */
-static void say_part(const state_info *s, int k, char *out, size_t out_bytes)
+static const char *say_part(const state_info *s, int k, char out[PART_BYTES])
 {
     char path[STATE_PATH_BYTES];
     state_part_path(s, k, path);
-    if (s->folder[0]) snprintf(out, out_bytes, "part %d (%.400s)", k, path);
-    else snprintf(out, out_bytes, "it");
+    if (s->folder[0]) snprintf(out, PART_BYTES, "part %d (%.400s)", k, path);
+    else snprintf(out, PART_BYTES, "it");
+    return out;
 }
 
 /* Is this file the part that was written? NULL, or what it is not. Of one file the trailer has told. */
@@ -44,74 +47,57 @@ static const char *find_fault(const state_info *s, int k, int fd)
 /* DAMAGED: it is not there or another; IO: it may be whole, but cannot be opened. */
 static state_status open_part(const state_info *s, int k, int *fd, sentence *why)
 {
-    char path[STATE_PATH_BYTES], part[512];
+    char path[STATE_PATH_BYTES], part[PART_BYTES];
     state_part_path(s, k, path);
-    say_part(s, k, part, sizeof part);
     *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     const int code = *fd < 0 ? errno : 0;
-    if ((code == ENOENT || code == ENOTDIR) && !s->folder[0]) /* rank 0 has read it */
+    const bool missing = code == ENOENT || code == ENOTDIR;
+    if (missing && !s->folder[0]) /* rank 0 has read it */
         return state_fail(STATE_MISSING, why, "%s: no such file", path);
-    if (code == ENOENT || code == ENOTDIR) return state_fail(STATE_DAMAGED, why, "%s is not there", part);
-    if (code)
-        return state_fail(STATE_IO, why, "%.700s: %s cannot be opened: %s", s->path, part, strerror(code));
-    const char *const fault = find_fault(s, k, *fd);
+    if (code && !missing)
+        return state_fail(STATE_IO, why, "%.700s: %s cannot be opened: %s", s->path, say_part(s, k, part),
+                          strerror(code));
+    const char *const fault = missing ? "is not there" : find_fault(s, k, *fd);
     if (!fault) return STATE_OK;
-    close(*fd);
-    return state_fail(STATE_DAMAGED, why, "%s %s", part, fault);
+    if (*fd >= 0) close(*fd);
+    return state_fail(STATE_DAMAGED, why, "%s %s", say_part(s, k, part), fault);
 }
 
 /* ---- blocks: rows of a part's rectangle, or a piece of one, which lie together in its file ---- */
 
-typedef struct block {
-    int part, field;
-    int64_t number; /* in the state */
-    box cells;
-} block;
-
-static block block_of(const state_info *s, int k, int i, int64_t number)
+/* Block n of field i in part k, into buffer, which has room for it. DAMAGED, or IO with why. */
+static state_status read_block(const state_info *s, int k, int i, int64_t n, int fd, void *buffer,
+                               sentence *why)
 {
-    return (block){ k, i, number, state_block(s, k, i, number - s->part[k].block[i]) };
-}
-
-static void say_block(const state_info *s, const block *b, char *out, size_t out_bytes)
-{
-    const bool rows = s->field[b->field].ny > 1;
-    snprintf(out, out_bytes, "block %" PRId64 ", %s %" PRId64 " .. %" PRId64 " of /fields/%s",
-             b->number - s->part[b->part].block[b->field], rows ? "rows" : "columns",
-             rows ? b->cells.y0 : b->cells.x0, (rows ? b->cells.y1 : b->cells.x1) - 1,
-             s->field[b->field].name);
-}
-
-/* Into buffer, which has room for it. DAMAGED, or IO with why. */
-static state_status read_block(const state_info *s, const block *b, int fd, void *buffer, sentence *why)
-{
-    const state_part *p = &s->part[b->part];
-    const box all = p->of[b->field].cells;
-    const size_t word = dtype_bytes(s->type), bytes = (size_t)box_cells(b->cells) * word;
-    const int64_t from = (b->cells.y0 - all.y0) * box_width(all) + b->cells.x0 - all.x0;
-    char part[512], where[160];
-    say_part(s, b->part, part, sizeof part);
-    const int code =
-        replace_pread(fd, buffer, bytes, (uint64_t)p->of[b->field].at_bytes + (uint64_t)from * word);
+    const state_part *p = &s->part[k];
+    const box cells = state_block(s, k, i, n);
+    const size_t word = dtype_bytes(s->type), bytes = (size_t)box_cells(cells) * word;
+    const uint64_t at =
+        (uint64_t)p->of[i].at_bytes + (uint64_t)box_at(p->of[i].cells, cells.x0, cells.y0) * word;
+    const uint32_t wanted = s->crc[p->block[i] + n];
+    const bool rows = s->field[i].ny > 1;
+    char part[PART_BYTES];
+    const int code = replace_pread(fd, buffer, bytes, at);
     if (code)
-        return state_fail(STATE_IO, why, "%.600s: %s cannot be read: %s", s->path, part, strerror(code));
+        return state_fail(STATE_IO, why, "%.600s: %s cannot be read: %s", s->path, say_part(s, k, part),
+                          strerror(code));
     const uint32_t crc = crc32c(0, buffer, bytes);
-    if (crc == s->crc[b->number]) return STATE_OK;
-    say_block(s, b, where, sizeof where);
-    return state_fail(STATE_DAMAGED, why, "%s%s%s: CRC-32C %08x instead of %08x", s->folder[0] ? part : "",
-                      s->folder[0] ? ", " : "", where, crc, s->crc[b->number]);
+    if (crc == wanted) return STATE_OK;
+    return state_fail(
+        STATE_DAMAGED, why,
+        "%s%sblock %" PRId64 ", %s %" PRId64 " .. %" PRId64 " of /fields/%s: CRC-32C %08x instead of %08x",
+        s->folder[0] ? say_part(s, k, part) : "", s->folder[0] ? ", " : "", n, rows ? "rows" : "columns",
+        rows ? cells.y0 : cells.x0, (rows ? cells.y1 : cells.x1) - 1, s->field[i].name, crc, wanted);
 }
 
 /* Copies the block's cells that are in `wanted`, whose dense rows are at data. */
-static void copy_out(const state_info *s, box has, const char *buffer, box wanted, char *data)
+static void copy_out(dtype t, box has, const char *buffer, box wanted, char *data)
 {
-    const int64_t word = (int64_t)dtype_bytes(s->type);
+    const int64_t word = (int64_t)dtype_bytes(t);
     const box both = box_intersect(has, wanted);
-    for (int64_t y = both.y0; y < both.y1; y++) {
-        const int64_t from = (y - has.y0) * box_width(has) + both.x0 - has.x0,
-                      to = (y - wanted.y0) * box_width(wanted) + both.x0 - wanted.x0;
-        memcpy(data + to * word, buffer + from * word, (size_t)(box_width(both) * word));
-    }
+    for (int64_t y = both.y0; y < both.y1; y++)
+        memcpy(data + box_at(wanted, both.x0, y) * word, buffer + box_at(has, both.x0, y) * word,
+               (size_t)(box_width(both) * word));
 }
 
 /* ---- a rectangle ---- */
@@ -128,10 +114,10 @@ static state_status read_from_part(const state_info *s, int k, int i, box wanted
     const int64_t above = state_blocks(box_make(cells.x0, cells.x1, cells.y0, both.y0), s->type),
                   end = state_blocks(box_make(cells.x0, cells.x1, cells.y0, both.y1), s->type);
     for (int64_t n = above > 0 ? above - 1 : 0; n < end && status == STATE_OK; n++) {
-        const block b = block_of(s, k, i, s->part[k].block[i] + n);
-        if (box_empty(box_intersect(b.cells, both))) continue;
-        status = read_block(s, &b, fd, buffer, why);
-        if (status == STATE_OK) copy_out(s, b.cells, buffer, wanted, data);
+        const box block = state_block(s, k, i, n);
+        if (box_empty(box_intersect(block, both))) continue;
+        status = read_block(s, k, i, n, fd, buffer, why);
+        if (status == STATE_OK) copy_out(s->type, block, buffer, wanted, data);
     }
     close(fd);
     return status;
@@ -212,52 +198,41 @@ static void add_damage(state_report *r, const char *text)
     if (r->damaged++ == 0) sentence_set(&r->first, "%s", text);
 }
 
-state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, int64_t every,
-                           uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r, sentence *why)
+state_status state_look_at(const state_info *s, int k, uint64_t fingerprint[STATE_FIELDS_MAX],
+                           state_report *r, sentence *why)
 {
     int fd;
     state_status status = open_part(s, k, &fd, why);
-    if (status == STATE_DAMAGED && from <= s->part[k].block[0]) add_damage(r, why->text); /* by one rank */
+    if (status == STATE_DAMAGED) add_damage(r, why->text);
     if (status != STATE_OK) return status;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
     char *const buffer = malloc(STATE_BLOCK_BYTES);
     if (!buffer) status = state_fail(STATE_IO, why, "no memory to read %s", s->path);
-    for (int i = 0; i < s->fields; i++) {
-        const int64_t first = s->part[k].block[i],
-                      end = first + state_blocks(s->part[k].of[i].cells, s->type);
-        for (int64_t n = first > from ? first : from; n < end && n < to && status == STATE_OK; n++) {
-            const block b = block_of(s, k, i, n);
-            if (n % every != 0 && n != end - 1) continue;
-            status = read_block(s, &b, fd, buffer, why);
+    for (int i = 0; i < s->fields; i++)
+        for (int64_t n = 0; n < state_blocks(s->part[k].of[i].cells, s->type) && status != STATE_IO; n++) {
+            status = read_block(s, k, i, n, fd, buffer, why);
+            if (status == STATE_DAMAGED) add_damage(r, why->text);
             if (status == STATE_OK)
-                fingerprint[i] += fingerprint_share(s->type, buffer, b.cells, s->field[i].nx);
-            if (status != STATE_DAMAGED) continue;
-            add_damage(r, why->text);
-            status = STATE_OK;
+                fingerprint[i] += fingerprint_share(s->type, buffer, state_block(s, k, i, n), s->field[i].nx);
         }
-    }
     free(buffer);
     close(fd);
-    return status == STATE_OK && r->damaged ? STATE_DAMAGED : status;
+    return status != STATE_IO && r->damaged ? STATE_DAMAGED : status;
 }
 
 state_status state_verify(MPI_Comm comm, const state_info *s, state_report *r, sentence *why)
 {
     const int64_t rank = ranks_mine(comm), ranks = ranks_count(comm);
-    const int64_t from = s->blocks * rank / ranks, to = s->blocks * (rank + 1) / ranks;
     uint64_t found[STATE_FIELDS_MAX] = { 0 };
     state_status status = STATE_OK;
     memset(r, 0, sizeof *r);
-    for (int k = 0; k < s->parts && (status == STATE_OK || status == STATE_DAMAGED); k++) {
-        const int64_t first = s->part[k].block[0],
-                      end = k + 1 < s->parts ? s->part[k + 1].block[0] : s->blocks;
-        if (first < to && end > from) status = state_look_at(s, k, from, to, 1, found, r, why);
-        else if (first == end && k % ranks == rank) status = state_look_at(s, k, 0, 0, 1, found, r, why);
+    for (int64_t k = s->parts * rank / ranks; k < s->parts * (rank + 1) / ranks; k++) {
+        status = state_look_at(s, (int)k, found, r, why);
+        if (status != STATE_OK && status != STATE_DAMAGED) break;
     }
     status = state_agree(comm, status == STATE_DAMAGED ? STATE_OK : status, why);
     if (status != STATE_OK) return status;
-    (void)state_agree(comm, r->damaged ? STATE_DAMAGED : STATE_OK,
-                      &r->first); /* ranks have blocks in order */
+    (void)state_agree(comm, r->damaged ? STATE_DAMAGED : STATE_OK, &r->first); /* ranks have parts in order */
     MPI_CHECK(ranks_allreduce(&r->damaged, 1, MPI_INT64_T, MPI_SUM, comm));
     MPI_CHECK(ranks_allreduce(found, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
     if (r->damaged == 0 && other_fingerprint(s, found, why)) add_damage(r, why->text);

@@ -1,10 +1,12 @@
-#include "state/state.h"
+/* How a call ended, and files as they are found. */
+#include "state/state_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ranks/check.h"
@@ -50,6 +52,24 @@ state_status state_file_open(const char *path, int *fd, sentence *why)
     if (code) return state_file_failed("read", path, code, why);
     if (S_ISDIR(info.st_mode)) return state_fail(STATE_MISSING, why, "%s is a directory, not a file", path);
     return state_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
+}
+
+enum { SEEN_WITHIN_S = 10, SEEN_TRIES = 200 };
+
+bool state_look_again(int code, int *tries)
+{
+    const struct timespec pause = { 0, 1000000000L / SEEN_TRIES * SEEN_WITHIN_S };
+    if ((code != ENOENT && code != ESTALE) || (*tries)++ == SEEN_TRIES) return false;
+    nanosleep(&pause, NULL);
+    return true;
+}
+
+int state_look_for(const char *path)
+{
+    int code, tries = 0;
+    do code = access(path, F_OK) != 0 ? errno : 0;
+    while (state_look_again(code, &tries));
+    return code;
 }
 
 int state_exit(state_status status)

@@ -1,13 +1,11 @@
 /* Ranks go through the same phases: BEGIN, WRITE with the read-back, PUBLISH, and TELL after a failure. In a
  * phase HDF5 makes files in the main thread, and a job in a thread of each rank, which calls neither MPI nor
- * HDF5, does the rest; then all agree on how it went, by non-blocking collectives. The thread gets no signals
- * and has a team of one where a job meets an OpenMP pragma: the cores are the time steps'. Where none can be
- * started, the job is done in its place. */
+ * HDF5, does the rest (attempt.c); then all agree on how it went, by non-blocking collectives. The thread
+ * gets no signals and has a team of one where a job meets an OpenMP pragma: the cores are the time steps'.
+ * Where none can be started, the job is done in its place. */
 #include "state/state_write.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>
@@ -17,21 +15,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/fp.h"
-#include "files/crc32c.h"
 #include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/decomp.h"
-#include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "state/collect.h"
-#include "state/state_folder.h"
-#include "state/state_index.h"
+#include "state/attempt.h"
 
 #if WEFT_SIM
 /* A non-blocking collective of SMPI sends P^2 messages: 256 ranks came to no end. Its blocking ones are
@@ -40,7 +32,7 @@
     (*(request) = MPI_REQUEST_NULL, MPI_Allreduce(mine, all, count, type, op, comm))
 #endif
 
-enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20, SAMPLED = 16 };
+enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20 };
 
 typedef enum phase { IDLE, BEGIN, WRITE, PUBLISH, TELL } phase;
 
@@ -49,9 +41,8 @@ typedef enum phase { IDLE, BEGIN, WRITE, PUBLISH, TELL } phase;
 enum { WORST, JOB_S, VERIFY_S, AGREED };
 struct state_writer {
     MPI_Comm comm; /* owned */
-    int rank, ranks;
+    int ranks;
     state_writer_options o;
-    char dir[STATE_PATH_BYTES];
     lock *lock;
     uint32_t token; /* of the next attempt; the same on all ranks */
     int64_t verified;
@@ -61,15 +52,9 @@ struct state_writer {
     bool agreeing; /* the phase's work is done */
     state_request request;
     state_level level;
-    bool has_level; /* the snapshot is there */
-    state_info s;
-    int number; /* of this rank's part; -1: it writes none */
-    char attempt[STATE_NAME_BYTES];
-    collect *collected; /* NULL: each rank writes its own cells */
-    const collect_window *window;
-    int fd;
-    int64_t cells[STATE_FIELDS_MAX], block[STATE_FIELDS_MAX]; /* written of each field of the part */
-    int64_t in_block;                                         /* cells, of the block begun last */
+    attempt a;
+    collect *cells; /* NULL: the snapshot is not there yet */
+    collect_window window;
     state_status (*job)(state_writer *w); /* the last one of the phase, or one before it */
     pthread_t thread;
     bool job_runs, has_thread, finished; /* finished: the phase's last job is begun */
@@ -79,8 +64,7 @@ struct state_writer {
     MPI_Request pending[4];
     int pending_count;
     state_status status; /* of this phase on this rank */
-    sentence why;
-    state_status ended; /* how the last write ended, and then its sentence is in why */
+    state_status ended;  /* how the last write ended, and then its sentence is in a.why */
     bool heard;
 };
 
@@ -103,199 +87,43 @@ static uint64_t cells_bytes(const state_level *l)
     return bytes;
 }
 
-static state_status failed(state_writer *w, const char *what, int code)
+/* The writers' rectangles: own cells of each rank, or whole rows of all ranks. */
+static void make_parts(attempt *a, const state_level *l, int ranks)
 {
-    return state_file_failed(what, w->s.path, code, &w->why);
-}
-
-static void attempt_path(const state_writer *w, const char *name, char out[STATE_PATH_BYTES])
-{
-    snprintf(out, STATE_PATH_BYTES, "%.3900s/%s%s%s", w->dir, w->attempt, name[0] ? "/" : "", name);
-}
-
-/* ---- begin: rank 0 makes the attempt's folder ---- */
-
-static state_status make_attempt(state_writer *w)
-{
-    char path[STATE_PATH_BYTES];
-    if (w->rank != 0) return STATE_OK;
-    attempt_path(w, "", path);
-    const int code = mkdir(path, 0777) != 0 ? errno : state_attempt_mark(w->dir, w->attempt);
-    return code ? state_file_failed("make the folder", path, code, &w->why) : STATE_OK;
-}
-
-/* ---- write: a part's file, then its cells in the order of the file ---- */
-
-/* A client of a network file system may for some seconds not know the folder. */
-static state_status make_part(state_writer *w)
-{
-    char path[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
-    if (w->number < 0) return STATE_OK;
-    attempt_path(w, "", path);
-    int code = state_look_for(path);
-    if (code)
-        return state_fail(STATE_IO, &w->why, "rank %d on %s does not see %s, which rank 0 made: %s", w->rank,
-                          state_host(host), path, strerror(code));
-    const state_status status = state_part_create(&w->s, w->number, &w->why);
-    if (status != STATE_OK) return status;
-    state_part_path(&w->s, w->number, path);
-    w->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    return w->fd < 0 ? failed(w, "write", errno) : STATE_OK;
-}
-
-/* The next cells of field i. 0 or errno. */
-static int write_cells(state_writer *w, int i, const char *data, int64_t cells)
-{
-    const size_t word = dtype_bytes(w->s.type);
-    const state_part *p = &w->s.part[w->number];
-    int code = 0;
-    while (cells > 0 && !code) { /* up to the end of a block */
-        const int64_t block = box_cells(state_block(&w->s, w->number, i, w->block[i])),
-                      left = block - w->in_block, now = cells < left ? cells : left;
-        const size_t bytes = (size_t)now * word;
-        const uint64_t at = (uint64_t)p->of[i].at_bytes + (uint64_t)w->cells[i] * word;
-        uint32_t *const crc = &w->s.crc[p->block[i] + w->block[i]];
-        *crc = crc32c(*crc, data, bytes);
-        code = replace_pwrite(w->fd, data, bytes, at);
-        /* the disk begins while the rest is still copied, so that fsync finds less to do */
-        (void)sync_file_range(w->fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
-        data += bytes;
-        cells -= now;
-        w->cells[i] += now;
-        w->in_block = now < left ? w->in_block + now : 0;
-        w->block[i] += now == left;
+    state_info *s = &a->s;
+    s->part = CHECK_CALLOC(s->parts, sizeof *s->part);
+    a->number = -1;
+    for (int k = 0; k < s->parts; k++) {
+        if (collect_rank(s->parts, ranks, k) == a->rank) a->number = k;
+        for (int i = 0; i < s->fields; i++)
+            s->part[k].of[i].cells = s->parts == ranks
+                                         ? collect_box(&l->field[i], ranks, k)
+                                         : decomp_share(s->field[i].nx, s->field[i].ny, s->parts, k);
     }
-    return code;
+    state_number_blocks(s);
+    s->crc = CHECK_CALLOC(s->blocks, sizeof *s->crc);
 }
 
-/* fault.h: checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte into its part's
- * last cell, checkpoint_slow:MS takes so long for every write. */
-static int act_faulty(const state_writer *w)
-{
-    const int wait_ms = fault_asked("checkpoint_slow");
-    const struct timespec wait = { wait_ms / 1000, wait_ms % 1000 * 1000000L };
-    if (wait_ms > 0) nanosleep(&wait, NULL);
-    if (fault_asked("checkpoint_write") == w->rank) return EIO;
-    if (w->number < 0) return 0;
-    const uint64_t cells = (uint64_t)w->s.part[w->number].of[0].at_bytes,
-                   end = cells + (uint64_t)w->cells[0] * dtype_bytes(w->s.type);
-    return fault_asked("checkpoint_flip") == w->rank ? replace_pwrite(w->fd, "\x55", 1, end - 1) : 0;
-}
+/* ---- jobs ---- */
 
-/* 0 or errno. */
-static int flush(state_writer *w)
-{
-    uint32_t crc = 0;
-    int code = fsync(w->fd) != 0 ? errno : 0;
-    if (!code) code = state_structure_crc(&w->s, w->number, w->fd, w->s.part[w->number].bytes, &crc);
-    if (close(w->fd) != 0 && !code) code = errno;
-    w->fd = -1;
-    w->s.part[w->number].structure_crc = crc;
-    return code;
-}
+static state_status begin(state_writer *w) { return attempt_begin(&w->a); }
+static state_status write_window(state_writer *w) { return attempt_write(&w->a, &w->window); }
 
-/* Past the page cache. */
-static state_status read_back(state_writer *w)
-{
-    state_report r = { .damaged = 0 };
-    sentence why;
-    const double begin_s = timer_now_s();
-    const int64_t every = w->o.verify == STATE_VERIFY_FULL ? 1 : SAMPLED;
-    const state_status status = state_look_at(&w->s, w->number, 0, w->s.blocks, every, w->sum[1], &r, &why);
-    const double took_s = timer_now_s() - begin_s;
-    w->mine[VERIFY_S] += took_s;
-    w->mine[JOB_S] -= took_s;
-    if (status == STATE_OK) return STATE_OK;
-    return state_fail(status, &w->why,
-                      "cannot write %s: rank %d read back other values than were written: %.600s", w->s.path,
-                      w->rank, r.damaged ? r.first.text : why.text);
-}
-
-static state_status write_window(state_writer *w)
-{
-    const int code = write_cells(w, w->window->field, w->window->data, w->window->cells);
-    return code ? failed(w, "write", code) : STATE_OK;
-}
-
-/* Own cells where none are collected; then all goes to disk and is read back. */
 static state_status finish_part(state_writer *w)
 {
-    int code = 0;
-    for (int i = 0; i < w->s.fields && !w->collected && !code; i++)
-        code = write_cells(w, i, w->level.field[i].data, box_cells(w->level.field[i].own));
-    if (!code) code = act_faulty(w);
-    if (!code && w->number >= 0) code = flush(w);
-    if (code) return failed(w, "write", code);
-    return w->number < 0 || w->o.verify == STATE_VERIFY_OFF ? STATE_OK : read_back(w);
+    return attempt_finish_part(&w->a, w->o.verify == STATE_VERIFY_FULL);
 }
 
-/* ---- publish ---- */
-
-static bool is_one_file(const state_writer *w) { return w->s.parts == 1; }
-
-static state_status make_index(state_writer *w)
-{
-    char path[STATE_PATH_BYTES];
-    if (w->rank != 0) return STATE_OK;
-    attempt_path(w, STATE_INDEX_NAME, path);
-    if (is_one_file(w)) { /* whose trailer has the checksum of its structure */
-        w->s.folder[0] = '\0';
-        w->s.part[0].bytes = 0;
-        w->s.part[0].structure_crc = 0;
-    }
-    return state_index_create(path, &w->s, &w->why);
-}
-
-/* From here on the state has its name; what fails costs it nothing. */
-static void make_way(state_writer *w, const char *older)
-{
-    state_attempt_remove(w->dir, w->attempt); /* of parts, its mark */
-    if (older[0]) state_attempt_remove(w->dir, older);
-    if (w->o.verify != STATE_VERIFY_OFF) w->verified = w->s.step; /* read back before it got its name */
-    if (w->o.folder) state_keep_apply(w->dir, w->o.keep, &w->s, w->verified);
-}
-
-/* On disk under its name in the attempt's folder: the index with its table. 0 or errno. */
-static int complete(state_writer *w, const char *index)
-{
-    char folder[STATE_PATH_BYTES];
-    attempt_path(w, "", folder);
-    int code = state_index_end(index, &w->s);
-    if (!code) code = replace_sync_folder(folder);
-    return code ? code : replace_sync_folder(w->dir);
-}
-
-/* The attempt of the state that has the name, if it has parts, has a mark before they lose it. */
-static int mark_older(const state_writer *w, char older[STATE_NAME_BYTES])
-{
-    state_info s;
-    sentence unused;
-    const bool of_this = state_index_read(w->s.path, &s, &unused) == STATE_OK && s.folder[0] &&
-                         state_attempt_is_of(s.folder, w->s.path); /* else a copy of another */
-    snprintf(older, STATE_NAME_BYTES, "%s", of_this ? s.folder : "");
-    state_close(&s);
-    return older[0] ? state_attempt_mark(w->dir, older) : 0;
-}
-
+/* Once the state has its name, what fails costs it nothing. */
 static state_status publish(state_writer *w)
 {
-    char index[STATE_PATH_BYTES], older[STATE_NAME_BYTES];
-    if (w->rank != 0) return STATE_OK;
-    attempt_path(w, STATE_INDEX_NAME, index);
-    int code = complete(w, index);
-    if (!code) code = mark_older(w, older);
-    if (code) return failed(w, "write", code);
-    if (!lock_is_held(w->lock))
-        return state_fail(STATE_IO, &w->why, "cannot write %s: another run has taken its place over",
-                          w->s.path);
-    if (rename(index, w->s.path) != 0) return failed(w, "rename to", errno);
-    code = replace_sync_folder(w->dir);
-    if (code) return state_file_failed("fsync", w->dir, code, &w->why);
-    make_way(w, older);
+    const attempt *a = &w->a;
+    const state_status status = attempt_publish(&w->a, w->lock);
+    if (status != STATE_OK || a->rank != 0) return status;
+    if (w->o.verify == STATE_VERIFY_FULL) w->verified = a->s.step; /* read back before it got its name */
+    if (w->o.folder) state_keep_apply(w->o.folder, w->o.keep, &a->s, w->verified);
     return STATE_OK;
 }
-
-/* ---- a phase ---- */
 
 static void *run_job(void *writer)
 {
@@ -338,35 +166,39 @@ static bool job_is_done(state_writer *w)
 static bool snapshot_is_there(state_writer *w)
 {
     double held_s = 0;
-    if (w->has_level) return true;
     if (w->request.ready && !w->request.ready(w->request.owner, &w->level, &held_s)) return false;
     w->stats.snapshot_s += held_s;
     w->stats.stall_s += held_s;
-    w->has_level = true;
     return true;
 }
 
 /* One window after another, while the messages of the next go on. False: some are left. */
 static bool windows_are_written(state_writer *w)
 {
-    if (w->window) collect_release(w->collected);
-    w->window = collect_next(w->collected);
-    if (w->window) start_job(w, write_window);
-    return !w->window && collect_done(w->collected);
+    if (!w->cells && !snapshot_is_there(w)) return false;
+    if (!w->cells) w->cells = collect_begin(w->comm, &w->a.s, &w->level, w->a.number);
+    while (collect_next(w->cells, &w->window)) {
+        if (w->window.field == w->a.s.fields) return true;
+        if (box_empty(w->window.cells)) continue;
+        start_job(w, write_window);
+        return false;
+    }
+    return false;
 }
+
+/* ---- a phase ---- */
 
 /* Begins what comes next in this phase. False: something is still to be done, or to be waited for. */
 static bool phase_is_done(state_writer *w)
 {
     if (!job_is_done(w)) {
-        if (w->phase == WRITE && w->collected) (void)collect_next(w->collected);
+        if (w->cells) (void)collect_arrived(w->cells);
         return false;
     }
     if (w->finished) return true;
-    if (w->phase == WRITE && !snapshot_is_there(w)) return false;
-    if (w->phase == WRITE && w->collected && !windows_are_written(w)) return false;
+    if (w->phase == WRITE && !windows_are_written(w)) return false;
     w->finished = true;
-    start_job(w, w->phase == BEGIN ? make_attempt : w->phase == WRITE ? finish_part : publish);
+    start_job(w, w->phase == BEGIN ? begin : w->phase == WRITE ? finish_part : publish);
     return job_is_done(w);
 }
 
@@ -377,11 +209,8 @@ static void begin_phase(state_writer *w, phase next)
     w->agreeing = w->finished = false;
     w->status = STATE_OK;
     memset(w->mine, 0, sizeof w->mine);
-    if (next == WRITE) {
-        w->status = make_part(w);
-        if (w->s.parts < w->ranks) w->collected = collect_begin(w->comm, &w->s, &w->level, w->number);
-    }
-    if (next == PUBLISH) w->status = make_index(w);
+    if (next == WRITE) w->status = attempt_make_part(&w->a);
+    if (next == PUBLISH) w->status = attempt_make_index(&w->a);
     w->mine[JOB_S] = timer_now_s() - begin_s;
 }
 
@@ -389,18 +218,24 @@ static MPI_Request *next_pending(state_writer *w) { return &w->pending[w->pendin
 
 static void agree(state_writer *w)
 {
-    const int numbers = w->s.parts * (int)(sizeof *w->s.part / sizeof(int64_t));
+    const state_info *s = &w->a.s;
+    const int numbers = s->parts * (int)(sizeof *s->part / sizeof(int64_t));
     w->agreeing = true;
-    w->mine[WORST] = (int)w->status * w->ranks + w->ranks - 1 - w->rank;
+    w->mine[WORST] = (int)w->status * w->ranks + w->ranks - 1 - w->a.rank;
+    if (w->phase == WRITE) w->mine[VERIFY_S] = w->a.verify_s;
+    w->mine[JOB_S] -= w->mine[VERIFY_S];
     MPI_CHECK(MPI_Iallreduce(w->mine, w->all, AGREED, MPI_DOUBLE, MPI_MAX, w->comm, next_pending(w)));
     if (w->phase != WRITE) return;
     /* what a rank does not know of a part or a block is 0 there, and what all know is the same */
     MPI_CHECK(
-        MPI_Iallreduce(MPI_IN_PLACE, w->s.part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
+        MPI_Iallreduce(MPI_IN_PLACE, s->part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
     /* by OR, since MPICH 4.0's MPI_MAX compares unsigned numbers as signed ones */
-    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->s.crc, (int)w->s.blocks, MPI_UINT32_T, MPI_BOR, w->comm,
+    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, s->crc, (int)s->blocks, MPI_UINT32_T, MPI_BOR, w->comm,
                              next_pending(w)));
-    for (int i = 0; i < w->s.fields; i++) w->sum[0][i] = w->level.field[i].fingerprint;
+    for (int i = 0; i < s->fields; i++) {
+        w->sum[0][i] = w->level.field[i].fingerprint;
+        w->sum[1][i] = w->a.found[i];
+    }
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,
                              next_pending(w)));
 }
@@ -418,13 +253,14 @@ static bool agreed(state_writer *w)
 /* Compares the fingerprints of the cells that were read back with those of the device. */
 static state_status learn_fingerprints(state_writer *w)
 {
-    for (int i = 0; i < w->s.fields; i++) {
-        w->s.field[i].fingerprint = w->sum[0][i];
+    state_field *f = w->a.s.field;
+    for (int i = 0; i < w->a.s.fields; i++) {
+        f[i].fingerprint = w->sum[0][i];
         if (w->o.verify == STATE_VERIFY_FULL && w->sum[1][i] != w->sum[0][i])
-            return state_fail(STATE_DAMAGED, &w->why,
+            return state_fail(STATE_DAMAGED, &w->a.why,
                               "cannot write %s: /fields/%s was read back with fingerprint %016" PRIx64
                               ", but had %016" PRIx64 " on its device",
-                              w->s.path, w->s.field[i].name, w->sum[1][i], w->sum[0][i]);
+                              w->a.path, f[i].name, w->sum[1][i], w->sum[0][i]);
     }
     return STATE_OK;
 }
@@ -433,14 +269,14 @@ static void end(state_writer *w)
 {
     if (w->ended == STATE_OK) {
         w->stats.count++;
-        w->stats.newest_step = w->s.step;
+        w->stats.newest_step = w->a.s.step;
         w->stats.bytes += (int64_t)cells_bytes(&w->level);
-        w->stats.parts = w->s.parts;
+        w->stats.parts = w->a.s.parts;
     } else {
         w->stats.failed++;
     }
-    collect_end(&w->collected);
-    state_close(&w->s);
+    collect_end(&w->cells);
+    state_close(&w->a.s);
     w->heard = w->ended == STATE_OK;
     w->phase = IDLE;
 }
@@ -451,10 +287,8 @@ static void give_up(state_writer *w, state_status status, int speaker)
     w->ended = status;
     w->phase = TELL;
     w->agreeing = true;
-    if (w->fd >= 0) (void)close(w->fd);
-    w->fd = -1;
-    if (w->rank == 0) state_attempt_remove(w->dir, w->attempt);
-    MPI_CHECK(MPI_Ibcast(w->why.text, SENTENCE_BYTES, MPI_BYTE, speaker, w->comm, next_pending(w)));
+    attempt_give_up(&w->a);
+    MPI_CHECK(MPI_Ibcast(w->a.why.text, SENTENCE_BYTES, MPI_BYTE, speaker, w->comm, next_pending(w)));
     MPI_CHECK(MPI_Ibarrier(w->comm, next_pending(w)));
 }
 
@@ -471,12 +305,10 @@ static void go_on(state_writer *w)
     if (status == STATE_OK && w->phase == WRITE) status = learn_fingerprints(w);
     if (status != STATE_OK) {
         give_up(w, status, w->ranks - 1 - worst % w->ranks);
-    } else if (w->phase == BEGIN) {
-        begin_phase(w, WRITE);
-    } else if (w->phase == WRITE) {
-        begin_phase(w, PUBLISH);
-    } else {
+    } else if (w->phase == PUBLISH) {
         end(w);
+    } else {
+        begin_phase(w, w->phase + 1);
     }
 }
 
@@ -495,68 +327,22 @@ static void advance(state_writer *w)
 
 /* ---- begin, poll, wait ---- */
 
-/* The writers' rectangles: own cells of each rank, or whole rows of all ranks. */
-static void make_parts(state_writer *w)
-{
-    state_info *s = &w->s;
-    int parts = state_writers(cells_bytes(&w->level), w->ranks, w->o.writers, w->o.one_file_bytes);
-    for (int i = 0; i < s->fields && parts < w->ranks; i++) {
-        const int64_t lines = s->field[i].ny > 1 ? s->field[i].ny : s->field[i].nx;
-        if (parts > lines) parts = (int)lines;
-    }
-    s->parts = parts;
-    s->part = CHECK_ALLOC(calloc((size_t)parts, sizeof *s->part));
-    w->number = -1;
-    for (int k = 0; k < parts; k++) {
-        if (collect_rank(parts, w->ranks, k) == w->rank) w->number = k;
-        for (int i = 0; i < s->fields; i++)
-            s->part[k].of[i].cells = parts == w->ranks
-                                         ? collect_box(&w->level.field[i], w->ranks, k)
-                                         : decomp_share(s->field[i].nx, s->field[i].ny, parts, k);
-    }
-    state_number_blocks(s);
-    s->crc = CHECK_ALLOC(calloc((size_t)s->blocks, sizeof *s->crc));
-}
-
-static void describe(state_writer *w, const state_level *l)
-{
-    state_info *s = &w->s;
-    memset(s, 0, sizeof *s);
-    if (w->o.file) snprintf(s->path, sizeof s->path, "%s", w->o.file);
-    else state_path(s->path, sizeof s->path, w->o.folder, l->step);
-    snprintf(s->kind, sizeof s->kind, "%s", l->kind);
-    snprintf(s->version, sizeof s->version, "%s", l->version ? l->version : "unknown");
-    s->type = l->type;
-    s->step = l->step;
-    snprintf(s->deck, sizeof s->deck, "%s", l->deck ? l->deck : "");
-    s->fields = l->fields;
-    s->main_field = l->main_field;
-    for (int i = 0; i < l->fields; i++) {
-        snprintf(s->field[i].name, sizeof s->field[i].name, "%s", l->field[i].name);
-        s->field[i].nx = l->field[i].nx;
-        s->field[i].ny = l->field[i].ny;
-    }
-}
-
 state_status state_writer_begin(state_writer *w, const state_request *r, sentence *why)
 {
     assert(w->phase == IDLE);
     const double begin_s = timer_now_s();
+    const state_level *l = r->level;
+    char path[STATE_PATH_BYTES];
     w->request = *r;
-    w->level = *r->level;
-    w->has_level = false;
+    w->level = *l;
     w->heard = true;
     w->ended = STATE_OK;
-    w->fd = -1;
-    w->window = NULL;
-    w->in_block = 0;
     memset(w->sum, 0, sizeof w->sum);
-    memset(w->cells, 0, sizeof w->cells);
-    memset(w->block, 0, sizeof w->block);
-    describe(w, &w->level);
-    state_attempt_name(w->attempt, w->s.path, w->token++);
-    snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
-    make_parts(w);
+    if (w->o.file) snprintf(path, sizeof path, "%s", w->o.file);
+    else state_path(path, sizeof path, w->o.folder, l->step);
+    attempt_init(&w->a, path, l, state_writers(cells_bytes(l), w->ranks, w->o.writers, w->o.one_file_bytes),
+                 w->token++);
+    make_parts(&w->a, l, w->ranks);
     begin_phase(w, BEGIN);
     advance(w);
     if (!r->idle || r->idle(r->owner)) w->stats.stall_s += timer_now_s() - begin_s;
@@ -566,7 +352,7 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
 static state_status tell(state_writer *w, sentence *why)
 {
     if (w->phase != IDLE || w->heard) return STATE_OK;
-    *why = w->why;
+    *why = w->a.why;
     w->heard = true;
     return w->ended;
 }
@@ -581,10 +367,11 @@ state_status state_writer_wait(state_writer *w, sentence *why)
 {
     const struct timespec pause = { .tv_nsec = 100 * 1000 }; /* threads that write need processors */
     double idle_since_s = NAN;
-    for (advance(w); w->phase != IDLE; advance(w)) {
+    while (w->phase != IDLE) {
         if (isnan(idle_since_s) && (!w->request.idle || w->request.idle(w->request.owner)))
             idle_since_s = timer_now_s();
-        nanosleep(&pause, NULL);
+        advance(w);
+        if (w->phase != IDLE) nanosleep(&pause, NULL);
     }
     if (!isnan(idle_since_s)) w->stats.stall_s += timer_now_s() - idle_since_s;
     return tell(w, why);
@@ -596,31 +383,42 @@ void state_writer_trust(state_writer *w, int64_t step) { w->verified = step; }
 
 /* ---- create and destroy ---- */
 
+/* By rank 0: the folder and its lock are this run's, and what dead runs left half written is gone. */
+static state_status take_place(state_writer *w, sentence *note, sentence *why)
+{
+    const state_writer_options *o = &w->o;
+    char path[STATE_PATH_BYTES];
+    state_status status = STATE_OK;
+    if (o->folder) status = state_make_folder(MPI_COMM_NULL, o->folder, why);
+    if (o->folder) snprintf(path, sizeof path, "%s/" LOCK_NAME, o->folder);
+    else /* the same of a and a.h5, whose attempts have the same names */
+        snprintf(path, sizeof path, "%.3900s/%.*s.lock", w->a.dir, state_stem_bytes(o->file),
+                 state_name(o->file));
+    if (status == STATE_OK) w->lock = lock_take(path, &status, note, why);
+    if (status == STATE_OK) attempts_tidy(w->a.dir, o->file);
+    return status;
+}
+
 state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, state_status *status,
                                   sentence *note, sentence *why)
 {
-    char path[STATE_PATH_BYTES + 16];
     state_writer *w = CHECK_ALLOC(calloc(1, sizeof *w));
     w->o = *o;
     w->verified = STATE_NONE_VERIFIED;
+    w->stats.async = o->async;
+    w->a.rank = ranks_mine(comm);
+    w->ranks = ranks_count(comm);
     note->text[0] = '\0';
-    if (o->folder) snprintf(w->dir, sizeof w->dir, "%s", o->folder);
-    else replace_directory_of(w->dir, sizeof w->dir, o->file);
-    if (o->folder) snprintf(path, sizeof path, "%s/" LOCK_NAME, o->folder);
-    else snprintf(path, sizeof path, "%s.lock", o->file);
-    *status = o->folder ? state_make_folder(comm, o->folder, why) : STATE_OK;
-    if (*status == STATE_OK) w->lock = lock_take(comm, path, status, note, why);
+    if (o->folder) snprintf(w->a.dir, sizeof w->a.dir, "%s", o->folder);
+    else replace_directory_of(w->a.dir, sizeof w->a.dir, o->file);
+    *status = state_agree(comm, w->a.rank == 0 ? take_place(w, note, why) : STATE_OK, why);
     if (*status != STATE_OK) {
         free(w);
         return NULL;
     }
     MPI_CHECK(ranks_dup(comm, &w->comm));
-    w->rank = ranks_mine(comm);
-    w->ranks = ranks_count(comm);
-    if (w->rank == 0) state_attempts_tidy(w->dir, o->file); /* under the lock, and before any rank goes on */
     w->token = (uint32_t)replace_token();
     MPI_CHECK(ranks_bcast(&w->token, 1, MPI_UINT32_T, 0, comm));
-    w->stats.async = o->async;
     return w;
 }
 

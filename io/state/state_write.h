@@ -1,29 +1,13 @@
-/* Writing states, beside the time steps or while they wait.
- *
- * begin: rank 0 makes a folder NAME.<8 hex digits> that no attempt had before, with a mark in it; HDF5 makes
- * each writer's part with its datasets allocated, and closes it.
- *
- * write: a thread writes the cells where H5Dget_offset says, with the CRC-32C of each block; fsync.
- *
- * verify: the thread reads its part back from the disk.
- *
- * publish: rank 0 makes the index in the attempt's folder, fsyncs it, renames it to NAME.h5 and fsyncs the
- * folder; only then do old states go, index first.
- *
- * begin, write with verify, and publish each end with an agreement of all ranks, for which none waits, so
- * that an error on one rank is an error on all before anything has its name. A state of one part is written
- * as the index itself, and its attempt's folder goes. Only the main thread calls MPI and HDF5. What a kill
- * leaves is deleted by the next run under the lock: the attempts that have a mark and no index.
- * Ranks may hear of a write's end at different steps; where all must act alike they call state_writer_wait.
- */
+/* Writing states, beside the time steps or while they wait: begin, write with verify, and publish (attempt.h)
+ * each end with an agreement of all ranks, for which none waits, so that an error on one rank is an error on
+ * all before anything has its name. Only the main thread calls MPI and HDF5. Ranks may hear of a write's end
+ * at different steps; where all must act alike they call state_writer_wait. */
 #pragma once
 
 #include "state/state_folder.h"
 
-typedef enum state_verify_how {                      /* what is read back before publish */
-                                STATE_VERIFY_FULL,   /* everything, by block checksums and fingerprints */
-                                STATE_VERIFY_SAMPLE, /* a sixteenth of the blocks and each part's last, by
-                                                        checksums */
+typedef enum state_verify_how { /* what is read back before publish: all, or nothing */
+                                STATE_VERIFY_FULL,
                                 STATE_VERIFY_OFF,
 } state_verify_how;
 

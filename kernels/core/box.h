@@ -20,6 +20,9 @@ static inline int64_t box_width(box b) { return box_empty(b) ? 0 : b.x1 - b.x0; 
 static inline int64_t box_height(box b) { return box_empty(b) ? 0 : b.y1 - b.y0; }
 static inline int64_t box_cells(box b) { return box_width(b) * box_height(b); }
 
+/* The place of a cell in b's dense rows. */
+static inline int64_t box_at(box b, int64_t x, int64_t y) { return (y - b.y0) * box_width(b) + x - b.x0; }
+
 static inline box box_shift(box b, int64_t dx, int64_t dy)
 {
     return box_make(b.x0 + dx, b.x1 + dx, b.y0 + dy, b.y1 + dy);

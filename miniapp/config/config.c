@@ -13,9 +13,6 @@
 #include "config/config_table.h"
 #include "output/picture.h"
 
-/* Up to here reading a file back takes seconds. */
-#define FULLY_VERIFIED_BYTES ((double)((int64_t)4 << 30))
-
 typedef struct checking {
     config *c;
     const deck *d;
@@ -288,9 +285,6 @@ static bool check_output(const checking *k)
 static bool settle(const checking *k)
 {
     config *c = k->c;
-    if (!given(k, "checkpoint.verify"))
-        c->checkpoint.verify =
-            config_state_bytes(c) > FULLY_VERIFIED_BYTES ? STATE_VERIFY_SAMPLE : STATE_VERIFY_FULL;
     if (!WEFT_SIM) return true;
     c->run.threads = 1;
     c->run.feed = CONFIG_FEED_SERIAL;

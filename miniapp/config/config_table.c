@@ -19,7 +19,7 @@ static const char *const devices[] = { "auto", "host", "cuda", NULL };
 static const char *const memories[] = { "auto", "device", "host", NULL };
 static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
 static const char *const tunes[] = { "off", "on", NULL };
-static const char *const verifies[] = { "full", "sample", "off", NULL };
+static const char *const verifies[] = { "full", "off", NULL };
 static const char *const on_errors[] = { "stop", "continue", NULL };
 static const char *const progresses[] = { "auto", "on", "off", NULL };
 const char *const config_sides[] = { "periodic", "dirichlet", "neumann", NULL };
@@ -133,8 +133,8 @@ const cmd_key config_table[] = {
     { "checkpoint.on_error", CMD_KEY_WORD, AT(checkpoint.on_error), .preset = "stop",
       .word = on_errors, .help = "what to do when a checkpoint cannot be written; older ones stay" },
     { "checkpoint.verify", CMD_KEY_WORD, AT(checkpoint.verify),
-      .preset_text = "full; sample above 4 GiB per file", .word = verifies,
-      .help = "what to read back before a file gets its name: everything, one block in 16, or nothing" },
+      .preset = "full", .word = verifies,
+      .help = "what to read back before a file gets its name: everything, or nothing" },
 
     { "output.record", CONFIG_PATH, AT(output.record), .preset = "results.jsonl",
       .allowed = "a path or none",

@@ -9,6 +9,9 @@
 #include "core/cell.h"
 #include "files/crc32c.h"
 
+enum { LONGEST = 36925, EVERY_LENGTH = 300, ALIGNMENTS = 16 };
+static unsigned char text[LONGEST + ALIGNMENTS];
+
 static void vectors(void **state)
 {
     unsigned char zeros[32] = { 0 }, ones[32], up[32], down[32];
@@ -17,30 +20,20 @@ static void vectors(void **state)
         up[i] = (unsigned char)i;
         down[i] = (unsigned char)(31 - i);
     }
-    const unsigned char read10[48] = {
-        0x01, 0xc0, [16] = 0x14, [22] = 0x04, [27] = 0x14, [31] = 0x18, [32] = 0x28, [40] = 0x02
-    };
     assert_int_equal(crc32c(0, zeros, 32), 0x8a9136aa);
     assert_int_equal(crc32c(0, ones, 32), 0x62a8ab43);
     assert_int_equal(crc32c(0, up, 32), 0x46dd794e);
     assert_int_equal(crc32c(0, down, 32), 0x113fdb5c);
-    assert_int_equal(crc32c(0, read10, 48), 0xd9963a56);
     assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283);
 }
 
 /* By definition, a bit at a time. */
-static uint32_t by_bits(uint32_t crc, const unsigned char *p, size_t bytes)
+static uint32_t add_byte(uint32_t crc, unsigned char byte)
 {
-    crc = ~crc;
-    for (size_t i = 0; i < bytes; i++) {
-        crc ^= p[i];
-        for (int bit = 0; bit < 8; bit++) crc = crc & 1 ? crc >> 1 ^ 0x82F63B78 : crc >> 1;
-    }
+    crc = ~crc ^ byte;
+    for (int bit = 0; bit < 8; bit++) crc = crc & 1 ? crc >> 1 ^ 0x82F63B78 : crc >> 1;
     return ~crc;
 }
-
-enum { LONGEST = 36925, EVERY_LENGTH = 300, ALIGNMENTS = 16 };
-static unsigned char text[LONGEST + ALIGNMENTS];
 
 static void lengths_and_alignments(void **state)
 {
@@ -48,7 +41,7 @@ static void lengths_and_alignments(void **state)
         uint32_t wanted = 0x1234567;
         for (size_t bytes = 0; bytes <= EVERY_LENGTH; bytes++) {
             assert_int_equal(crc32c(0x1234567, text + at, bytes), wanted);
-            wanted = by_bits(wanted, text + at + bytes, 1);
+            wanted = add_byte(wanted, text[at + bytes]);
         }
     }
 }
@@ -63,10 +56,7 @@ static void parts(void **state)
 int main(void)
 {
     for (size_t i = 0; i < sizeof text; i++) text[i] = (unsigned char)(cell_random(1, i) * 256.0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors),
-        cmocka_unit_test(lengths_and_alignments),
-        cmocka_unit_test(parts),
-    };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(vectors), cmocka_unit_test(lengths_and_alignments),
+                                        cmocka_unit_test(parts) };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -4,7 +4,8 @@
  *
  * libc's calls are taken over here, also for the libraries that call them: of those that could ask for more
  * blocks in the folder, one rank's n-th fails; and then it and all that follow; for every n until there are
- * no more. And its n-th write says that it is done and is not: what is read back differs. ranks: 1 2 */
+ * no more. And its n-th write says that it is done and is not: what is read back differs. What another host
+ * sees late is waited for: a new folder that a rank does not know for its first looks. ranks: 1 2 */
 #include "support/disk_calls.h"
 
 enum { PATH_BYTES = FIXTURE_STEP_BYTES, CALLS_MAX = 2000 };
@@ -12,6 +13,7 @@ enum { PATH_BYTES = FIXTURE_STEP_BYTES, CALLS_MAX = 2000 };
 /* ---- calls that fail ---- */
 
 static atomic_int calls_left = -1; /* that are as ever; -1: all */
+static atomic_int late_looks;
 static enum { ALONE, AND_ALL_AFTER, A_LIE } how;
 static _Atomic(const char *) failed_call;
 
@@ -20,6 +22,10 @@ static disk_verdict disk_before(const disk_call *c)
 {
     const bool asks_for_blocks =
         c->what != DISK_LOOK && c->what != DISK_UNLINK && (c->what != DISK_OPEN || c->flags & O_CREAT);
+    if (c->what == DISK_LOOK && atomic_load(&late_looks) > 0) {
+        errno = atomic_fetch_sub(&late_looks, 1) % 2 ? ENOENT : ESTALE;
+        return DISK_FAILS;
+    }
     if (!asks_for_blocks || atomic_load(&calls_left) < 0) return DISK_AS_EVER;
     if (how == A_LIE && (c->what != DISK_WRITE || !strstr(c->name, ".h5"))) return DISK_AS_EVER;
     if (atomic_load(&calls_left) > 0) {
@@ -126,4 +132,17 @@ static void while_they_wait(void **unused)
     every_call(false, 1, A_LIE, "wait_lie");
 }
 
-STATE_TESTS(NULL, cmocka_unit_test(beside_the_steps), cmocka_unit_test(while_they_wait))
+static void a_folder_that_is_seen_late(void **unused)
+{
+    const int ranks = fixture_ranks(MPI_COMM_WORLD);
+    char path[PATH_BYTES];
+    state_level l = fixture_state(MPI_COMM_WORLD, 53, 71, DTYPE_F64, 1);
+    snprintf(path, sizeof path, "%s/late.h5", folder);
+    if (fixture_rank(MPI_COMM_WORLD) == ranks - 1) atomic_store(&late_looks, 5);
+    if (fixture_write(MPI_COMM_WORLD, path, &l, ranks, &why) != STATE_OK) fail_msg("%s", why.text);
+    assert_int_equal(atomic_load(&late_looks), 0);
+    free(l.field[0].data);
+}
+
+STATE_TESTS(NULL, cmocka_unit_test(beside_the_steps), cmocka_unit_test(while_they_wait),
+            cmocka_unit_test(a_folder_that_is_seen_late))

@@ -23,6 +23,7 @@ static image load(void)
     i.head.format = PNG_FORMAT_RGB;
     i.rgb = malloc(PNG_IMAGE_SIZE(i.head));
     assert_true(png_image_finish_read(&i.head, NULL, i.rgb, 0, NULL));
+    MPI_Barrier(MPI_COMM_WORLD);
     return i;
 }
 
@@ -30,16 +31,27 @@ static const png_byte *dot(const image *i, unsigned x, unsigned y)
 {
     return i->rgb + 3 * ((size_t)y * i->head.width + x);
 }
-static double luminance(const png_byte *c) { return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]; }
+static double luminance(const image *i, unsigned x, unsigned y)
+{
+    const png_byte *c = dot(i, x, y);
+    return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2];
+}
 
 typedef double (*formula)(int64_t x, int64_t y);
-static double along_x(int64_t x, int64_t y) { return (double)x + 0.0 * (double)y; }
-static double along_y(int64_t x, int64_t y) { return -1e-3 * (double)y + 0.0 * (double)x; }
-static double constant(int64_t x, int64_t y) { return 5.0 + 0.0 * (double)(x + y); }
+static double along_x(int64_t x, int64_t y) { return (double)x; }
+static double along_y(int64_t x, int64_t y) { return -1e-3 * (double)y; }
+static double constant(int64_t x, int64_t y) { return 5.0; }
 static double hole(int64_t x, int64_t y) { return x == 5 && y == 3 ? NAN : (double)x; }
-static double nothing(int64_t x, int64_t y) { return (double)(x + y) * NAN; }
+static double nothing(int64_t x, int64_t y) { return NAN; }
+/* Every cell of a block of 2 x 2 counts, in whole and in part blocks: three patterns of mean 1, and the last,
+ * narrow block. */
+static double patterns(int64_t x, int64_t y)
+{
+    if (x == 1200) return -1.0;
+    return x < 400 ? (double)(x % 2) * 2.0 : x < 800 ? (double)(y % 2) * 2.0 : 1.0;
+}
 
-static void draw(formula at, int64_t nx, int64_t ny, dtype type)
+static image draw(formula at, int64_t nx, int64_t ny, dtype type)
 {
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     const box own = ranks == 3 ? fixture_box(nx, ny, 3, 1, rank) : fixture_box(nx, ny, 1, ranks, rank);
@@ -50,178 +62,136 @@ static void draw(formula at, int64_t nx, int64_t ny, dtype type)
     const bool ok = picture_write(MPI_COMM_WORLD, path, type, nx, ny, own, data, "a ramp", NULL, &why);
     free(data);
     if (!on_all(MPI_COMM_WORLD, ok)) fail_msg("%s", why.text);
+    return load();
 }
 
-static void expect_size(int64_t nx, int64_t ny, unsigned width, unsigned height)
+static void sizes(void **unused)
 {
-    draw(along_x, nx, ny, DTYPE_F32);
-    image i = load();
-    assert_int_equal(i.head.width, width);
-    assert_int_equal(i.head.height, height);
-    for (unsigned x = 1; x < width; x++)
-        assert_true(luminance(dot(&i, x, 0)) >= luminance(dot(&i, x - 1, 0)));
-    assert_true(luminance(dot(&i, width - 1, 0)) > luminance(dot(&i, 0, 0)) + 150 || nx == 1);
+    static const struct {
+        int64_t nx, ny;
+        unsigned width, height;
+    } cases[] = { { 300, 200, 300, 200 },    { 1000, 1000, 1000, 1000 }, { 1001, 1000, 501, 500 },
+                  { 2000, 1500, 1000, 750 }, { 7, 5, 259, 185 },         { 100000, 1, 2041, 64 },
+                  { 3, 1, 258, 86 },         { 1, 1, 256, 256 },         { 1, 9000, 256, 3600 } };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const image i = draw(along_x, cases[k].nx, cases[k].ny, DTYPE_F32);
+        const unsigned width = cases[k].width;
+        assert_int_equal(i.head.width, width);
+        assert_int_equal(i.head.height, cases[k].height);
+        for (unsigned x = 1; x < width; x++) assert_true(luminance(&i, x, 0) >= luminance(&i, x - 1, 0));
+        assert_true(luminance(&i, width - 1, 0) > luminance(&i, 0, 0) + 150 || cases[k].nx == 1);
+        free(i.rgb);
+    }
+}
+
+static void row_0_is_on_top(void **unused)
+{
+    const image i = draw(along_y, 256, 300, DTYPE_F64);
+    for (unsigned y = 1; y < i.head.height; y++) assert_true(luminance(&i, 0, y) <= luminance(&i, 0, y - 1));
+    assert_true(luminance(&i, 9, 0) > 200 && luminance(&i, 9, i.head.height - 1) < 40);
     free(i.rgb);
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void sizes(void **state)
+static void pixels_are_means(void **unused)
 {
-    expect_size(300, 200, 300, 200);
-    expect_size(1000, 1000, 1000, 1000);
-    expect_size(1001, 1000, 501, 500);
-    expect_size(2000, 1500, 1000, 750);
-    expect_size(7, 5, 259, 185);
-    expect_size(100000, 1, 2041, 64);
-    expect_size(3, 1, 258, 86);
-    expect_size(1, 1, 256, 256);
-    expect_size(1, 9000, 256, 3600);
-}
-
-static void luminance_follows_the_value(void **state)
-{
-    draw(along_y, 256, 300, DTYPE_F64);
-    image i = load();
-    for (unsigned y = 1; y < i.head.height; y++)
-        assert_true(luminance(dot(&i, 0, y)) <= luminance(dot(&i, 0, y - 1)));
-    /* row 0, the largest, on top */
-    assert_true(luminance(dot(&i, 9, 0)) > 200 && luminance(dot(&i, 9, i.head.height - 1)) < 40);
-    free(i.rgb);
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
-/* Every cell of a block of 2 x 2 counts, in whole and in part blocks: three patterns of mean 1, and the last,
- * narrow block. */
-static double patterns(int64_t x, int64_t y)
-{
-    if (x == 1200) return -1.0;
-    return x < 400 ? (double)(x % 2) * 2.0 : x < 800 ? (double)(y % 2) * 2.0 : 1.0;
-}
-
-static void pixels_are_means(void **state)
-{
-    draw(patterns, 1201, 1200, DTYPE_F64);
-    image i = load();
+    const image i = draw(patterns, 1201, 1200, DTYPE_F64);
     assert_int_equal(i.head.width, 601);
     for (unsigned y = 0; y < i.head.height; y++)
         for (unsigned x = 0; x < 601; x++)
             assert_memory_equal(dot(&i, x, y), dot(&i, x < 600 ? 0 : 600, 0), 3);
-    assert_true(luminance(dot(&i, 0, 0)) > 200 && luminance(dot(&i, 600, 0)) < 40);
+    assert_true(luminance(&i, 0, 0) > 200 && luminance(&i, 600, 0) < 40);
     free(i.rgb);
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void not_a_number(void **state)
+static void not_a_number(void **unused)
 {
-    draw(hole, 256, 256, DTYPE_F32);
-    image i = load();
+    image i = draw(hole, 256, 256, DTYPE_F32);
     const png_byte *red = dot(&i, 5, 3);
     assert_true(red[0] > 200 && red[1] < 80);
     for (unsigned x = 0; x < 256; x++) assert_true(dot(&i, x, 9)[0] < dot(&i, x, 9)[1] + 60);
     free(i.rgb);
-    MPI_Barrier(MPI_COMM_WORLD);
-    draw(nothing, 256, 2, DTYPE_F64);
-    draw(constant, 256, 256, DTYPE_F64);
-    i = load();
+    i = draw(nothing, 256, 2, DTYPE_F64);
+    free(i.rgb);
+    i = draw(constant, 256, 256, DTYPE_F64);
     assert_memory_equal(dot(&i, 0, 0), dot(&i, 255, 255), 3);
     free(i.rgb);
+}
+
+static void says_its_scale(void **unused)
+{
+    static const char *const pairs[][2] = { { "Title", "a ramp" }, { "min", "0" }, { "max", "299" } };
+    const image i = draw(along_x, 300, 3, DTYPE_F64);
+    FILE *f = fopen(path, "rb");
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    png_textp text;
+    int count = 0, right = 0;
+    png_init_io(png, f);
+    png_read_info(png, info);
+    png_get_text(png, info, &text, &count);
+    for (int n = 0; n < count; n++)
+        for (int p = 0; p < 3; p++)
+            right += strcmp(text[n].key, pairs[p][0]) == 0 && strcmp(text[n].text, pairs[p][1]) == 0;
+    png_destroy_read_struct(&png, &info, NULL);
+    fclose(f);
+    free(i.rgb);
+    assert_int_equal(right, 3);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void says_its_scale(void **state)
+/* ---- by one rank ---- */
+
+enum { NX = 300, NY = 70, BYTES = 1 << 16 };
+static double data[NX * NY];
+
+static bool write_it(const char *to, picture_scale *by)
 {
-    draw(along_x, 300, 3, DTYPE_F64);
-    if (fixture_rank(MPI_COMM_WORLD) == 0) {
-        FILE *f = fopen(path, "rb");
-        png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
-        png_infop info = png_create_info_struct(png);
-        png_init_io(png, f);
-        png_read_info(png, info);
-        png_textp text;
-        int count = 0, right = 0;
-        png_get_text(png, info, &text, &count);
-        const char *const pairs[][2] = { { "Title", "a ramp" }, { "min", "0" }, { "max", "299" } };
-        for (int n = 0; n < count; n++)
-            for (int p = 0; p < 3; p++)
-                right += strcmp(text[n].key, pairs[p][0]) == 0 && strcmp(text[n].text, pairs[p][1]) == 0;
-        assert_int_equal(right, 3);
-        png_destroy_read_struct(&png, &info, NULL);
-        fclose(f);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
+    return picture_write(MPI_COMM_SELF, to, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), data, "", by, &why);
 }
 
-static void unwritable(void **state)
+/* A bar that grows: all pictures of one scale, which is as wide as all so far, or as it is asked. */
+static void frames_have_one_scale(void **unused)
 {
-    const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
-    const box own = fixture_box(4, 4, ranks, 1, rank);
-    const double data[16] = { 0 };
-    assert_false(
-        picture_write(MPI_COMM_WORLD, "/nonexistent/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, &why));
-    assert_string_equal(why.text, "cannot write the picture /nonexistent/a.png: No such file or directory");
-    assert_false(
-        picture_write(MPI_COMM_WORLD, "/dev/full/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, &why));
-    assert_int_equal(fixture_left(folder), 0);
-}
-
-/* ---- by one rank: the frames of a run have one scale, and a picture that cannot be written leaves what had
- * its name ---- */
-
-enum { NX = 300, NY = 70, EVERY = 5, FRAMES = 4 };
-static char picture[FIXTURE_PATH_BYTES + 16], frames[FIXTURE_PATH_BYTES + 16];
-static picture_scale scale;
-
-/* A bar that wanders to the right and grows. */
-static void draw_bar(const char *to, int64_t step, int nx, picture_scale *by)
-{
-    static double data[NX * NY];
-    for (int i = 0; i < nx * NY; i++) data[i] = i % nx < 10 * (step + 1) ? (double)step + 1 : i % nx * 1e-3;
-    if (!picture_write(MPI_COMM_SELF, to, DTYPE_F64, nx, NY, box_make(0, nx, 0, NY), data, "a bar", by, &why))
-        fail_msg("%s", why.text);
-}
-
-static void draw_frame(int64_t step, int nx)
-{
-    char to[FIXTURE_PATH_BYTES + 64];
-    frames_path(to, sizeof to, frames, step);
-    draw_bar(to, step, nx, &scale);
-}
-
-/* A bar of value 1 at step 0 is the brightest then and dark when a later one has 16. */
-static void one_scale_for_all(void **state)
-{
+    char frames[FIXTURE_PATH_BYTES + 16], to[FIXTURE_PATH_BYTES + 64];
+    picture_scale scale = { .low = 0 }, asked = { .low = -1, .high = 3, .fixed = true };
     if (fixture_rank(MPI_COMM_WORLD) > 0) return;
-    for (int i = 0; i <= FRAMES; i++) draw_frame(i * EVERY, NX);
-    assert_true(scale.begun && scale.low == 0.01 && scale.high == FRAMES * EVERY + 1);
-    picture_scale asked = { .low = -1, .high = 3, .fixed = true };
-    draw_bar(picture, 100, 20, &asked);
-    assert_true(asked.low == -1 && asked.high == 3);
+    assert_true(frames_folder(frames, sizeof frames, path) && mkdir(frames, 0777) == 0);
+    for (int64_t step = 0; step <= 20; step += 5) {
+        for (int i = 0; i < NX * NY; i++)
+            data[i] = i % NX < 10 * (step + 1) ? (double)step + 1 : i % NX * 1e-3;
+        frames_path(to, sizeof to, frames, step);
+        assert_true(write_it(to, &scale));
+    }
+    assert_true(scale.begun && scale.low == 0.01 && scale.high == 21);
+    assert_true(write_it(path, &asked) && asked.low == -1 && asked.high == 3);
 }
 
-static size_t load_bytes(unsigned char bytes[65536])
+static size_t load_bytes(unsigned char bytes[BYTES])
 {
-    FILE *from = fopen(picture, "rb");
+    FILE *from = fopen(path, "rb");
     assert_non_null(from);
-    const size_t count = fread(bytes, 1, 65536, from);
+    const size_t count = fread(bytes, 1, BYTES, from);
     fclose(from);
     return count;
 }
 
-static void no_room(void **state)
+/* What cannot be written leaves the picture that had its name, and nothing else. */
+static void what_cannot_be_written(void **unused)
 {
-    if (fixture_rank(MPI_COMM_WORLD) > 0) return;
-    static double noise[NX * NY];
-    static unsigned char before[65536], after[65536];
+    static unsigned char before[BYTES], after[BYTES];
     struct rlimit limit;
-    for (int i = 0; i < NX * NY; i++) noise[i] = cell_random(1, (uint64_t)i);
-    draw_bar(picture, 3, NX, NULL);
+    if (fixture_rank(MPI_COMM_WORLD) > 0) return;
+    assert_false(write_it("/nonexistent/a.png", NULL));
+    assert_string_equal(why.text, "cannot write the picture /nonexistent/a.png: No such file or directory");
+    assert_false(write_it("/dev/full/a.png", NULL));
+    assert_true(write_it(path, NULL));
     const size_t bytes = load_bytes(before);
+    for (int i = 0; i < NX * NY; i++) data[i] = cell_random(1, (uint64_t)i);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 100, limit.rlim_max }), 0);
-    const bool drawn = picture_write(MPI_COMM_SELF, picture, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), noise,
-                                     "", NULL, &why);
+    const bool drawn = write_it(path, NULL);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    if (drawn || fixture_left(folder) != 0 || !strstr(why.text, "bar.png: File too large"))
+    if (drawn || fixture_left(folder) != 0 || !strstr(why.text, "field.png: File too large"))
         fail_msg("%s", why.text);
     assert_int_equal(load_bytes(after), bytes);
     assert_memory_equal(before, after, bytes);
@@ -230,12 +200,10 @@ static void no_room(void **state)
 static int set_up(void **unused)
 {
     snprintf(path, sizeof path, "%s/field.png", folder);
-    snprintf(picture, sizeof picture, "%s/bar.png", folder);
-    const bool fits = frames_folder(frames, sizeof frames, picture);
-    return fits && fixture_rank(MPI_COMM_WORLD) == 0 ? mkdir(frames, 0777) : !fits;
+    return 0;
 }
 
-STATE_TESTS(set_up, cmocka_unit_test(sizes), cmocka_unit_test(luminance_follows_the_value),
+STATE_TESTS(set_up, cmocka_unit_test(sizes), cmocka_unit_test(row_0_is_on_top),
             cmocka_unit_test(pixels_are_means), cmocka_unit_test(not_a_number),
-            cmocka_unit_test(says_its_scale), cmocka_unit_test(unwritable),
-            cmocka_unit_test(one_scale_for_all), cmocka_unit_test(no_room))
+            cmocka_unit_test(says_its_scale), cmocka_unit_test(frames_have_one_scale),
+            cmocka_unit_test(what_cannot_be_written))

@@ -1,21 +1,21 @@
 /* Whenever the power fails, what then has a state's name is whole, and the newest is not older than what was
- * promised.
+ * promised. No file is written by two ranks, and none has a name that one had before.
  *
  * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is
- * made up as it may be found: what was fsynced is there; of all else, any part: each write by itself, torn at
- * sectors, each new length and each name. An fsync counts for the bytes that its own rank had written, and a
- * name is there for certain only once its folder was fsynced. The same replay with one kind of fsync left out
- * has to find damage, else it would see nothing at all. WEFT_SOAK_DISKS=N makes up N disks by chance for each
- * cut instead of 30. ranks: 1 2 */
+ * made up as it may be found, in a folder: what was fsynced is there; of all else, any part: each write by
+ * itself, torn at sectors, each new length and each name. An fsync counts for the bytes that its own rank had
+ * written, and a name is there for certain only once its folder was fsynced. The same replay with one kind of
+ * fsync left out has to find damage, else it would see nothing at all. WEFT_SOAK_DISKS=N makes up N disks by
+ * chance for each cut instead of 10. ranks: 1 2 */
+#include <ftw.h>
 #include <sys/mman.h>
 
 #include "files/replace.h"
 #include "support/disk_calls.h"
 
 enum { NX = 251, NY = 11, STEPS = 2 };
-enum { FILES = 160, NOTES = 8192, SECTOR_BYTES = 512, VERDICTS = 4096 };
-enum { FILE_BYTES_MAX = 1 << 17, DATA_BYTES_MAX = 64 << 20 };
-static char found[FIXTURE_PATH_BYTES];
+enum { FILES = 160, NOTES = 8192, SECTOR_BYTES = 512, DATA_BYTES_MAX = 64 << 20 };
+static char found[FIXTURE_PATH_BYTES]; /* the folder of the disk that is made up */
 typedef enum omit { OMIT_NOTHING, OMIT_FILES, OMIT_FOLDER, OMIT_PARENT, OMIT_ATTEMPT } omit;
 
 /* ---- what is recorded: by all ranks in one order, in memory that they share ---- */
@@ -107,39 +107,49 @@ static void record_run(bool async)
     record(false);
 }
 
-/* ---- the disk as a model ---- */
+/* But for the lock; the mark is empty. */
+static bool has_one_writer(int of)
+{
+    const note *a = &disk->note[of];
+    for (int i = 0; i < of && !strstr(a->call.name, ".lock"); i++) {
+        const note *b = &disk->note[i];
+        if (a->call.what != b->call.what || strcmp(a->call.name, b->call.name) != 0) continue;
+        if (a->call.what == DISK_WRITE && a->rank != b->rank) return false;
+        if (a->call.what == DISK_OPEN && !strstr(a->call.name, "/unfinished")) return false;
+    }
+    return true;
+}
 
-typedef struct entry { /* of the journal: a change that is on disk for certain, or only perhaps */
+/* ---- the journal of what was done ---- */
+
+typedef struct entry { /* a change that is on disk for certain, or only perhaps */
     const note *note;
     int file;          /* whose name or bytes */
     bool safe, chosen; /* chosen: of the perhaps, in the disk that is being made up */
     int torn;          /* how: 0 whole, 1 without its first sectors, 2 without its last */
 } entry;
 
-typedef struct model {
+typedef struct journal {
     entry entry[NOTES];
-    int entries;
-    struct {
-        char name[DISK_NAME_BYTES]; /* as the program sees it now; "" : none */
-        bool is_folder;
-    } file[FILES];
-    int files;
+    int entries, files;
+    char name[FILES][DISK_NAME_BYTES]; /* as the program sees it now; "": none */
+    bool is_folder[FILES];
     int64_t promised;
-} model;
+} journal;
 
-static int file_of(const model *m, const char *name)
+static int file_of(const journal *j, const char *name)
 {
-    for (int i = 0; i < m->files; i++)
-        if (strcmp(m->file[i].name, name) == 0) return i;
+    for (int i = 0; i < j->files; i++)
+        if (strcmp(j->name[i], name) == 0) return i;
     return -1;
 }
 
-static int new_file(model *m, const char *name, bool is_folder)
+static int new_file(journal *j, const char *name, bool is_folder)
 {
-    must(m->files < FILES, "too many files");
-    strcpy(m->file[m->files].name, name);
-    m->file[m->files].is_folder = is_folder;
-    return m->files++;
+    must(j->files < FILES, "too many files");
+    strcpy(j->name[j->files], name);
+    j->is_folder[j->files] = is_folder;
+    return j->files++;
 }
 
 static bool lies_in(const char *name, const char *in)
@@ -149,175 +159,106 @@ static bool lies_in(const char *name, const char *in)
     return strlen(in) == length && strncmp(name, in, length) == 0;
 }
 
-static bool has_bytes(const entry *e)
+static void fsync_of(journal *j, const note *n, int file, omit without)
 {
-    return e->note->call.what == DISK_WRITE || e->note->call.what == DISK_TRUNCATE;
-}
-
-static void fsync_of(model *m, const note *n, int file, omit without)
-{
-    const bool folder_itself = m->file[file].is_folder,
-               attempt = strstr(m->file[file].name, "/run/step_") != NULL,
-               parent = folder_itself && !strstr(m->file[file].name, "/run");
-    if ((without == OMIT_FILES && !folder_itself) ||
-        (without == OMIT_FOLDER && folder_itself && !parent && !attempt) ||
-        (without == OMIT_ATTEMPT && folder_itself && attempt) || (without == OMIT_PARENT && parent))
-        return;
-    for (int i = 0; i < m->entries; i++) {
-        entry *e = &m->entry[i];
+    const char *const name = j->name[file];
+    const bool is_folder = j->is_folder[file], attempt = strstr(name, "/run/step_") != NULL,
+               parent = is_folder && !strstr(name, "/run");
+    const omit sort = !is_folder ? OMIT_FILES : parent ? OMIT_PARENT : attempt ? OMIT_ATTEMPT : OMIT_FOLDER;
+    for (int i = 0; i < j->entries && sort != without; i++) {
+        entry *e = &j->entry[i];
         const disk_call *c = &e->note->call;
-        if (has_bytes(e)) e->safe = e->safe || (e->file == file && e->note->rank == n->rank);
-        else if (folder_itself && lies_in(c->what == DISK_RENAME ? c->to : c->name, m->file[file].name))
-            e->safe = true;
+        if (c->what == DISK_WRITE || c->what == DISK_TRUNCATE)
+            e->safe = e->safe || (e->file == file && e->note->rank == n->rank);
+        else if (is_folder && lies_in(c->what == DISK_RENAME ? c->to : c->name, name)) e->safe = true;
     }
 }
 
-static void take(model *m, const note *n, omit without)
+static void take(journal *j, const note *n, omit without)
 {
     const disk_call *c = &n->call;
-    int file = file_of(m, c->name);
-    if (c->what == DISK_LOOK) m->promised = c->bytes;
+    int file = file_of(j, c->name);
+    if (c->what == DISK_LOOK) j->promised = c->bytes;
     if (c->what == DISK_LOOK || (c->what == DISK_OPEN && file >= 0)) return;
-    if (c->what == DISK_OPEN || c->what == DISK_MKDIR) file = new_file(m, c->name, c->what == DISK_MKDIR);
+    if (c->what == DISK_OPEN || c->what == DISK_MKDIR) file = new_file(j, c->name, c->what == DISK_MKDIR);
     must(file >= 0, c->name);
     if (c->what == DISK_FSYNC) {
-        fsync_of(m, n, file, without);
+        fsync_of(j, n, file, without);
         return;
     }
-    m->entry[m->entries++] = (entry){ .note = n, .file = file };
-    const int other = file_of(m, c->to);
-    if (c->what == DISK_RENAME && other >= 0) m->file[other].name[0] = '\0';
-    if (c->what == DISK_RENAME || c->what == DISK_UNLINK) strcpy(m->file[file].name, c->to);
+    j->entry[j->entries++] = (entry){ .note = n, .file = file };
+    const int other = file_of(j, c->to);
+    if (c->what == DISK_RENAME && other >= 0) j->name[other][0] = '\0';
+    if (c->what == DISK_RENAME || c->what == DISK_UNLINK) strcpy(j->name[file], c->to);
 }
 
-/* ---- a disk made up of it ---- */
+/* ---- a disk made up of it, with files FOUND/NUMBER, of which names are links ---- */
 
-/* The files' names as they are found after the cut; "" : not there. */
-static void names_found(const model *m, char name[FILES][DISK_NAME_BYTES])
+static int remove_one(const char *path, const struct stat *info, int what, struct FTW *at)
 {
-    memset(name, 0, FILES * DISK_NAME_BYTES);
-    for (int i = 0; i < m->entries; i++) {
-        const entry *e = &m->entry[i];
+    return at->level > 0 ? remove(path) : 0;
+}
+
+static void change_bytes(const entry *e, const char *file)
+{
+    const disk_call *c = &e->note->call;
+    int64_t first = c->at, last = c->at + c->bytes;
+    const int64_t middle = (first + last) / 2 / SECTOR_BYTES * SECTOR_BYTES;
+    const int fd = open(file, O_WRONLY | O_CREAT, 0600);
+    if (!e->safe && e->torn == 1 && middle > first) first = middle;
+    if (!e->safe && e->torn == 2 && middle > first) last = middle;
+    const void *const from = disk->data + e->note->data_at + (first - c->at);
+    must(c->what == DISK_WRITE ? pwrite(fd, from, (size_t)(last - first), first) == last - first
+                               : ftruncate(fd, c->bytes) == 0,
+         "no room");
+    close(fd);
+}
+
+/* What cannot be done is not there: nothing is in a folder that is missing. */
+static void make_disk(const journal *j)
+{
+    char file[FIXTURE_PATH_BYTES + 16], name[FIXTURE_PATH_BYTES + DISK_NAME_BYTES + 2],
+        to[FIXTURE_PATH_BYTES + DISK_NAME_BYTES + 2];
+    must(nftw(found, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0, found);
+    for (int i = 0; i < j->entries; i++) {
+        const entry *e = &j->entry[i];
         const disk_call *c = &e->note->call;
-        if ((!e->safe && !e->chosen) || has_bytes(e)) continue;
-        for (int f = 0; f < m->files && c->what == DISK_RENAME; f++)
-            if (strcmp(name[f], c->to) == 0) name[f][0] = '\0';
-        strcpy(name[e->file], c->what == DISK_OPEN || c->what == DISK_MKDIR ? c->name : c->to);
-    }
-    for (int f = 0; f < m->files; f++) /* nor is anything in a folder that is not there */
-        for (int d = 1; d < m->files && name[f][0]; d++)
-            if (m->file[d].is_folder && m->file[d].name[0] && lies_in(name[f], m->file[d].name) &&
-                !name[d][0])
-                name[f][0] = '\0';
-}
-
-static int64_t bytes_found(const model *m, int file, char *bytes)
-{
-    int64_t length = 0;
-    memset(bytes, 0, FILE_BYTES_MAX);
-    for (int i = 0; i < m->entries; i++) {
-        const entry *e = &m->entry[i];
-        const disk_call *c = &e->note->call;
-        if (e->file != file || (!e->safe && !e->chosen) || !has_bytes(e)) continue;
-        const bool writes = c->what == DISK_WRITE;
-        int64_t first = c->at, last = c->at + c->bytes; /* of a truncate at is 0 */
-        must(last <= FILE_BYTES_MAX, "too long a file");
-        if (writes) {
-            const int64_t middle = (first + last) / 2 / SECTOR_BYTES * SECTOR_BYTES;
-            if (!e->safe && e->torn == 1 && middle > first) first = middle;
-            if (!e->safe && e->torn == 2 && middle > first) last = middle;
-            memcpy(bytes + first, disk->data + e->note->data_at + (first - c->at), (size_t)(last - first));
-        } else if (last < length) {
-            memset(bytes + last, 0, (size_t)(length - last));
+        if (!e->safe && !e->chosen) continue;
+        snprintf(file, sizeof file, "%s/%d", found, e->file);
+        snprintf(name, sizeof name, "%s/%s", found, c->name);
+        snprintf(to, sizeof to, "%s/%s", found, c->to);
+        if (c->what == DISK_WRITE || c->what == DISK_TRUNCATE) {
+            change_bytes(e, file);
+        } else if (c->what == DISK_MKDIR) {
+            (void)mkdir(name, 0700);
+        } else {
+            const int fd = open(file, O_WRONLY | O_CREAT, 0600);
+            (void)remove(c->what == DISK_RENAME ? to : name);
+            if (c->what != DISK_UNLINK) (void)!link(file, c->what == DISK_RENAME ? to : name);
+            if (c->what == DISK_RENAME) (void)unlink(name);
+            close(fd);
         }
-        if (!writes || last > length) length = last;
     }
-    return length;
 }
 
-/* The files of a state as they are found, below `found`. */
-static void put_found(const char *name, const char *bytes, int64_t length)
+/* A restart goes well: every file with a checkpoint's name is whole and none is missing that was promised. */
+static bool survives(const journal *j, const char *run)
 {
-    char path[FIXTURE_PATH_BYTES + DISK_NAME_BYTES + 32], *slash;
-    snprintf(path, sizeof path, "%s/%s", found, name);
-    slash = strrchr(path, '/');
-    *slash = '\0';
-    (void)mkdir(path, 0700);
-    *slash = '/';
-    FILE *f = fopen(path, "wb");
-    must(f && fwrite(bytes, 1, (size_t)length, f) == (size_t)length && fclose(f) == 0, "no room");
-}
-
-static uint64_t hash_of(uint64_t hash, const char *bytes, int64_t length)
-{
-    for (int64_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)bytes[i]) * 1099511628211u;
-    return hash;
-}
-
-/* The index, and what is in its attempts' folders. */
-static bool belongs(const char *name, const char *index)
-{
-    const size_t stem = strlen(index) - strlen(".h5");
-    return strcmp(name, index) == 0 ||
-           (strncmp(name, index, stem) == 0 && name[stem] == '.' && strchr(name + stem, '/') != NULL);
-}
-
-/* Is this, under this name, the state of that step? Each content is looked at once. */
-static bool is_whole(const model *m, char name[FILES][DISK_NAME_BYTES], const char *index, int64_t step,
-                     char *bytes)
-{
-    static struct {
-        uint64_t hash;
-        bool whole;
-    } known[VERDICTS];
-    static int knowns;
-    char path[FIXTURE_PATH_BYTES + DISK_NAME_BYTES + 32], command[FIXTURE_PATH_BYTES + 32];
-    uint64_t hash = 14695981039346656037u ^ (uint64_t)step;
-    for (int f = 0; f < m->files; f++)
-        if (belongs(name[f], index) && !m->file[f].is_folder)
-            hash = hash_of(hash_of(hash, name[f], (int64_t)strlen(name[f])), bytes, bytes_found(m, f, bytes));
-    for (int i = 0; i < knowns; i++)
-        if (known[i].hash == hash) return known[i].whole;
-    snprintf(command, sizeof command, "rm -rf '%s'/*", found);
-    must(system(command) == 0, "no rm");
-    for (int f = 0; f < m->files; f++)
-        if (belongs(name[f], index) && !m->file[f].is_folder) {
-            snprintf(path, sizeof path, "%s", strrchr(index, '/') + 1);
-            put_found(name[f] + (strlen(index) - strlen(path)), bytes, bytes_found(m, f, bytes));
-        }
-    snprintf(path, sizeof path, "%s/%s", found, strrchr(index, '/') + 1);
-    state_report r;
-    bool whole = fixture_verify(MPI_COMM_SELF, path, &r, &why) == STATE_OK;
-    if (whole) {
-        state_level s = { .kind = "heat", .type = DTYPE_F64, .fields = 1 };
-        s.field[0] = fixture_field("u", NX, NY, box_make(0, NX, 0, NY), DTYPE_F64);
-        whole = fixture_load(MPI_COMM_SELF, path, &s, &why) == STATE_OK && s.step == step &&
-                fixture_holds(&s.field[0], DTYPE_F64, (int)step);
-        free(s.field[0].data);
-    }
-    if (knowns < VERDICTS) {
-        known[knowns].hash = hash;
-        known[knowns++].whole = whole;
-    }
-    return whole;
-}
-
-/* A restart goes well: every file with a checkpoint's name is whole and none is missing that
- * was promised. */
-static bool survives(const model *m, char *bytes)
-{
-    static char name[FILES][DISK_NAME_BYTES];
     int64_t newest = 0;
-    names_found(m, name);
-    for (int f = 0; f < m->files; f++) {
-        const char *last = strrchr(name[f], '/');
-        long long step;
-        int end = 0;
-        if (!last || sscanf(last, "/step_%10lld.h5%n", &step, &end) != 1 || !end || last[end]) continue;
-        if (!is_whole(m, name, name[f], step, bytes)) return false;
-        if (step > newest) newest = step;
+    make_disk(j);
+    for (int64_t step = 1; step <= STEPS; step++) {
+        char path[FIXTURE_STEP_BYTES];
+        if (!fixture_has(found, run, step, ".h5")) continue;
+        state_level s = { .kind = "heat", .type = DTYPE_F64, .fields = 1 };
+        fixture_step(path, found, run, step, ".h5");
+        s.field[0] = fixture_field("u", NX, NY, box_make(0, NX, 0, NY), DTYPE_F64);
+        const bool whole = fixture_load(MPI_COMM_SELF, path, &s, &why) == STATE_OK && s.step == step &&
+                           fixture_holds(&s.field[0], DTYPE_F64, (int)step);
+        free(s.field[0].data);
+        if (!whole) return false;
+        newest = step;
     }
-    return newest >= m->promised;
+    return newest >= j->promised;
 }
 
 typedef struct tally {
@@ -325,15 +266,15 @@ typedef struct tally {
 } tally;
 
 /* Nothing of what is not safe, all of it, each without the others, the others without it, and chance. */
-static void make_up(model *m, tally *t, int by_chance, uint64_t *seed, char *bytes)
+static void make_up(journal *j, const char *run, tally *t, int by_chance, uint64_t *seed)
 {
     int open_at[NOTES], count = 0;
-    for (int i = 0; i < m->entries; i++)
-        if (!m->entry[i].safe) open_at[count++] = i;
+    for (int i = 0; i < j->entries; i++)
+        if (!j->entry[i].safe) open_at[count++] = i;
     const int disks = count == 0 ? 1 : 2 + 2 * count + by_chance;
     for (int k = 0; k < disks; k++) {
         for (int i = 0; i < count; i++) {
-            entry *e = &m->entry[open_at[i]];
+            entry *e = &j->entry[open_at[i]];
             *seed = *seed * 6364136223846793005u + 1442695040888963407u;
             e->chosen = k == 0              ? false
                         : k == 1            ? true
@@ -343,28 +284,24 @@ static void make_up(model *m, tally *t, int by_chance, uint64_t *seed, char *byt
             e->torn = k < 2 ? 0 : (int)(*seed >> 40) % 3;
         }
         t->disks++;
-        t->bad += !survives(m, bytes);
+        t->bad += !survives(j, run);
     }
     t->cuts++;
 }
 
 /* Until it is plain: the first bad disk where an fsync is left out, fifty where none is. */
-static tally replay(omit without)
+static tally replay(const char *run, omit without)
 {
     const char *asked = getenv("WEFT_SOAK_DISKS");
-    const int by_chance = asked ? atoi(asked) : 30;
     tally t = { 0, 0, 0 };
     uint64_t seed = 20261121;
-    char *bytes = malloc(FILE_BYTES_MAX);
-    model *m = calloc(1, sizeof *m);
-    (void)new_file(m, "", true);
-    m->file[0].name[0] = '\0';
+    journal *j = calloc(1, sizeof *j);
+    (void)new_file(j, "", true);
     for (int i = 0; i < disk->notes && t.bad < (without == OMIT_NOTHING ? 50 : 1); i++) {
-        take(m, &disk->note[i], without);
-        make_up(m, &t, by_chance, &seed, bytes);
+        take(j, &disk->note[i], without);
+        make_up(j, run, &t, asked ? atoi(asked) : 10, &seed);
     }
-    free(m);
-    free(bytes);
+    free(j);
     return t;
 }
 
@@ -374,10 +311,12 @@ static void cut_anywhere(bool async)
                                       "those of the folders above", "those of attempts" };
     record_run(async);
     long wrong = 0;
+    for (int i = 0; i < disk->notes; i++)
+        if (!has_one_writer(i)) fail_msg("%s has two", disk->note[i].call.name);
     const omit last =
         async && fixture_ranks(MPI_COMM_WORLD) > 1 ? OMIT_ATTEMPT : OMIT_PARENT; /* one file needs none */
     for (omit without = OMIT_NOTHING; without <= last && fixture_rank(MPI_COMM_WORLD) == 0; without++) {
-        const tally t = replay(without);
+        const tally t = replay(async ? "back/run" : "fore/run", without);
         print_message("%s, of all fsyncs %s left out: %ld cuts, %ld disks, %ld bad\n",
                       async ? "background" : "foreground", of[without], t.cuts, t.disks, t.bad);
         wrong += without == OMIT_NOTHING ? t.bad != 0 || t.cuts < 30 : t.bad == 0;

@@ -1,7 +1,6 @@
 /* A state written by one process grid and any number of writers is read to the same bits by every other grid,
- * 1D and 2D, f32 and f64, one and two fields, in windows and blocks that end anywhere, beside the steps or
- * while they wait. ranks: 1 2 3 5 7 release: all cases */
-#include "state/collect.h"
+ * 1D and 2D, f32 and f64, one and two fields, in blocks, and windows of eight, that end anywhere, beside the
+ * steps or while they wait. ranks: 1 2 3 5 7 release: all cases */
 #include "support/sanitized.h"
 #include "support/state_tests.h"
 
@@ -83,7 +82,7 @@ static void any_layout(void **unused)
 {
     const int ranks = fixture_ranks(MPI_COMM_WORLD);
     const int writers[] = { 1, ranks, (ranks + 1) / 2 };
-    const size_t windows[] = { 1, 200, 32 << 20 };
+    const int64_t block_bytes[] = { 1, 200, STATE_BLOCK_BYTES };
     int number = 0;
     snprintf(path, sizeof path, "%s/state.h5", folder);
     for (size_t n = 0; n < sizeof layouts / sizeof layouts[0]; n++)
@@ -93,7 +92,7 @@ static void any_layout(void **unused)
                 const dtype type = t ? DTYPE_F64 : DTYPE_F32;
                 state_level s = make(&layouts[n], type, g, MPI_COMM_WORLD);
                 for (int i = 0; i < s.fields; i++) fixture_fill(&s.field[i], type, i);
-                collect_window_bytes = windows[number % 3];
+                state_block_bytes = block_bytes[number % 3];
                 const int by = writers[number / 2 % 3];
                 const state_status status =
                     fixture_write_as(number / 6 % 2, MPI_COMM_WORLD, path, &s, by, &why);
@@ -114,7 +113,7 @@ static void any_rectangle(void **unused)
     const box wanted[] = { { 0, NX, 0, NY },        { 3, 5, 0, NY },        { 0, NX, 700, 701 },
                            { 999, 1100, 17, 1290 }, { 549, 551, 649, 651 }, { 0, 1, NY - 1, NY } };
     double *data = malloc(sizeof *data * NX * NY);
-    collect_window_bytes = 1 << 20;
+    state_block_bytes = 1 << 19;
     for (int by = 1; by <= ranks; by += ranks > 1 ? ranks - 1 : 1) {
         state_info s;
         state_level l = fixture_state(MPI_COMM_WORLD, NX, NY, DTYPE_F64, 1);

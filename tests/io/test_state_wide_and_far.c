@@ -4,69 +4,53 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files/crc32c.h"
 #include "files/replace.h"
 #include "ranks/decomp.h"
+#include "state/attempt.h"
 #include "support/state_tests.h"
 
 enum { PARTS = 1024, NX = 1024, NY = 2048 };
 
 /* By one rank: what 1,024 would make. */
-static void make(state_info *s)
+static void make(const char *path)
 {
-    uint64_t bytes = 0, fingerprint = 0;
-    char path[STATE_PATH_BYTES];
-    *s = (state_info){ .folder = "wide.0badcafe",
-                       .kind = "heat",
-                       .version = "1",
-                       .type = DTYPE_F64,
-                       .step = 1,
-                       .deck = "",
-                       .fields = 1,
-                       .field = { { "u", NX, NY, 0 } },
-                       .parts = PARTS };
-    snprintf(s->path, sizeof s->path, "%s/wide.h5", folder);
+    static attempt a;
+    const state_level l = {
+        .kind = "heat", .type = DTYPE_F64, .step = 1, .fields = 1, .field = { { "u", NX, NY } }
+    };
+    state_info *s = &a.s;
+    snprintf(a.dir, sizeof a.dir, "%s", folder);
+    attempt_init(&a, path, &l, PARTS, 0x0badcafe);
     s->part = calloc(PARTS, sizeof *s->part);
     for (int k = 0; k < PARTS; k++) s->part[k].of[0].cells = decomp_share(NX, NY, PARTS, k);
     state_number_blocks(s);
     s->crc = calloc((size_t)s->blocks, sizeof *s->crc);
-    snprintf(path, sizeof path, "%s/%s", folder, s->folder);
-    must(mkdir(path, 0700) == 0, path);
-    for (int k = 0; k < PARTS; k++) {
-        state_cells f = fixture_field("u", NX, NY, s->part[k].of[0].cells, DTYPE_F64);
+    must(attempt_begin(&a) == STATE_OK, a.why.text);
+    for (a.number = 0; a.number < PARTS; a.number++) {
+        state_cells f = fixture_field("u", NX, NY, s->part[a.number].of[0].cells, DTYPE_F64);
         fixture_fill(&f, DTYPE_F64, 0);
-        fingerprint += f.fingerprint;
-        bytes = (uint64_t)box_cells(f.own) * sizeof(double);
-        s->crc[k] = crc32c(0, f.data, (size_t)bytes);
-        must(state_part_create(s, k, &why) == STATE_OK, why.text);
-        state_part_path(s, k, path);
-        const int fd = open(path, O_RDWR);
-        must(replace_pwrite(fd, f.data, (size_t)bytes, (uint64_t)s->part[k].of[0].at_bytes) == 0, path);
-        uint32_t crc = 0;
-        must(state_structure_crc(s, k, fd, s->part[k].bytes, &crc) == 0, path);
-        s->part[k].structure_crc = crc;
-        close(fd);
+        s->field[0].fingerprint += f.fingerprint;
+        must(attempt_make_part(&a) == STATE_OK &&
+                 attempt_write(&a, &(collect_window){ 0, 0, f.own, f.data }) == STATE_OK &&
+                 attempt_finish_part(&a, false) == STATE_OK,
+             a.why.text);
         free(f.data);
     }
-    s->field[0].fingerprint = fingerprint;
-    must(state_index_create(s->path, s, &why) == STATE_OK, why.text);
-    must(state_index_end(s->path, s) == 0, s->path);
-    free(s->part);
-    free(s->crc);
+    must(state_index_create(path, s, &why) == STATE_OK && state_index_end(path, s) == 0, why.text);
+    state_close(s);
 }
 
 static void all_of_it(void **unused)
 {
-    static state_info made;
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     const struct rlimit few = { 128, 128 };
     char path[FIXTURE_PATH_BYTES + 32];
     state_report r;
     snprintf(path, sizeof path, "%s/wide.h5", folder);
-    if (rank == 0) make(&made);
+    if (rank == 0) make(path);
     MPI_Barrier(MPI_COMM_WORLD);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     const double begin_s = MPI_Wtime();

@@ -44,12 +44,14 @@ static int count_right(json_t *events)
     json_array_foreach(events, i, e)
     {
         if (strcmp(json_string_value(json_object_get(e, "ph")), "X") != 0) continue;
-        const int step = (int)json_integer_value(json_object_get(json_object_get(e, "args"), "step"));
-        const double ts = json_number_value(json_object_get(e, "ts")),
-                     dur = json_number_value(json_object_get(e, "dur"));
-        const bool in_place = fabs(ts - 1e4 * step) < 0.01 && fabs(dur - 4000) < 0.01; /* us */
-        right += in_place && json_integer_value(json_object_get(e, "tid")) == step % 2 &&
-                 strcmp(json_string_value(json_object_get(e, "name")), names[step % 2]) == 0;
+        double ts, dur; /* us */
+        int step, track;
+        const char *name;
+        assert_int_equal(json_unpack(e, "{s:F, s:F, s:i, s:s, s:{s:i}}", "ts", &ts, "dur", &dur, "tid",
+                                     &track, "name", &name, "args", "step", &step),
+                         0);
+        right += fabs(ts - 1e4 * step) < 0.01 && fabs(dur - 4000) < 0.01 && track == step % 2 &&
+                 strcmp(name, names[step % 2]) == 0;
     }
     return right;
 }

@@ -40,7 +40,7 @@ static const mistake mistakes[] = {
     { "problem.kind=sweep\n-problem.alpha", "problem.alpha", NULL, "required for sweep" },
     { "problem.kind=custom", "problem.weights", NULL, "required for custom" },
     /* choices */
-    { "checkpoint.verify=some", "checkpoint.verify", "some", "full, sample, off" },
+    { "checkpoint.verify=some", "checkpoint.verify", "some", "full, off" },
     { "checkpoint.on_error=go", "checkpoint.on_error", "go", "stop, continue" },
     { "run.memory=some", "run.memory", "some", "auto" },
     { "problem.kind=heatt", "problem.kind", "heatt",
@@ -304,14 +304,6 @@ static void paths(void **state)
 /* docs.bats has the defaults that a deck's text shows. */
 static void defaults_that_depend(void **state)
 {
-    const char *const heat =
-        "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 32768\nny = %d\n[time]\nsteps = 1\n%s";
-    harness_config(&first, heat, 16384, ""); /* 4 GiB */
-    assert_int_equal(first.checkpoint.verify, STATE_VERIFY_FULL);
-    harness_config(&first, heat, 16385, "");
-    assert_int_equal(first.checkpoint.verify, STATE_VERIFY_SAMPLE);
-    harness_config(&first, heat, 16385, "[checkpoint]\nverify = full\n");
-    assert_int_equal(first.checkpoint.verify, STATE_VERIFY_FULL);
     harness_config(&first, "%s", decks[5]);
     assert_int_equal(first.time.norm_every, 1);
     assert_int_equal(first.problem.radius, 1);
