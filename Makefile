@@ -334,9 +334,11 @@ PAGES := $(wildcard *.md docs/*.md docs/*/* */README.md jobs/results/README.md j
 install: all
 	@$(MAKE) --no-print-directory install-built
 install-built:
-	install -d $(DESTDIR)$(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions
 	install -d $(SHARE)/weft/inputs $(SHARE)/weft/reference $(addprefix $(SHARE)/weft/jobs/,studies weftlab)
 	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
+	jobs/manual.sh $(BUILD)/weft > $(SHARE)/man/man1/weft.1
+	install -m 644 jobs/completion.bash $(SHARE)/bash-completion/completions/weft
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
 	install -m 644 $(wildcard inputs/reference/*.json) $(SHARE)/weft/reference
 	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
@@ -369,7 +371,7 @@ help:
 	@echo 'make test-elsewhere builds with the oldest and newest gcc, clang, MPIs, HDF5 and CUDA, and for arm64, and compares decks; an hour'
 	@echo 'make lines          lines, tokens and files of each room, and what is above tests/support/ceilings'
 	@echo 'make units          builds the unit tests in BUILD/tests'
-	@echo 'make install        installs PREFIX/bin/weft, PREFIX/share/weft with decks, jobs/ and pages; PREFIX=/usr/local'
+	@echo 'make install        installs PREFIX/bin/weft, PREFIX/share/{man,bash-completion,weft} with decks, jobs/ and pages; PREFIX=/usr/local'
 	@echo 'make clean          deletes build/'
 	@echo
 	@echo 'CUDA=0              builds for the host only, even if nvcc is found'

@@ -1,4 +1,4 @@
-# What `make install` leaves: a program, the decks and scripts, and the pages.
+# What `make install` leaves: a program, its manual and completion, the decks and scripts, and the pages.
 load ../support/helper
 
 @test "make install: program, decks, scripts, and pages whose links lead to what is there" {
@@ -33,7 +33,7 @@ load ../support/helper
 }
 
 @test "the manual names every command, option and key of --help, and is sound roff" {
-    "$weft" --man >weft.1
+    "$top/jobs/manual.sh" "$weft" >weft.1
     tr -d '\\' <weft.1 >plain
     local command word
     for command in $("$weft" --help | awk '/^  [a-z]/ { print $1 }'); do
@@ -56,8 +56,7 @@ completed() { # command line
 }
 
 @test "completion: commands, options, keys, values, families and files" {
-    "$weft" --completion >completion
-    . ./completion
+    . "$top/jobs/completion.bash"
     touch a.ini a.txt a.h5
     mkdir folder
     expect commands "$("$weft" --help | awk '/^  [a-z]/ { print $1 }' | { cat; echo --help; echo --version; } | sort | xargs)" \
