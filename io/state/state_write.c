@@ -226,10 +226,9 @@ static void agree(state_writer *w)
     w->mine[JOB_S] -= w->mine[VERIFY_S];
     MPI_CHECK(MPI_Iallreduce(w->mine, w->all, AGREED, MPI_DOUBLE, MPI_MAX, w->comm, next_pending(w)));
     if (w->phase != WRITE) return;
-    /* what a rank does not know of a part or a block is 0 there, and what all know is the same */
+    /* what a rank does not know is 0; unsigned numbers by OR, as MPICH 4.0's MAX takes them for signed */
     MPI_CHECK(
         MPI_Iallreduce(MPI_IN_PLACE, s->part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
-    /* by OR, since MPICH 4.0's MPI_MAX compares unsigned numbers as signed ones */
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, s->crc, (int)s->blocks, MPI_UINT32_T, MPI_BOR, w->comm,
                              next_pending(w)));
     for (int i = 0; i < s->fields; i++) {

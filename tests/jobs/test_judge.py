@@ -4,6 +4,7 @@ recorded checks of H100s healthy and slowed; its page stands alone.
 
 import gzip
 import json
+import os
 import re
 
 import pytest
@@ -37,9 +38,10 @@ def test_made_machines_gpus_links_ways_and_hosts_that_are_slow_alone():
 
 
 def test_noise_blames_nobody_and_what_is_slower_by_three_times_it_is_named_in_995_of_1000():
+    trials = int(os.environ.get("WEFT_JUDGE_TRIALS", 50))
     for name in made_checks.TRIALS:
-        right = sum(made_checks.trial(name, i) for i in range(200))
-        assert right >= 199, name
+        wrong = [i for i in range(trials) if not made_checks.trial(name, i)]
+        assert len(wrong) <= trials // 200, (name, wrong)
 
 
 def recorded(path):

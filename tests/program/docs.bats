@@ -70,30 +70,29 @@ all_documented() { # heading file-of-keys
 }
 
 all_there() { # heading condition file-of-keys
-    local key count=0
-    while read -r key; do
-        grep -qE "$(as_patterns <<<"$key")" "$3" || { echo "$1: no record has $key"; return 1; }
-        count=$((count + 1))
-    done < <(names "$1" "$2")
-    [ $count -gt 0 ] || { echo "$1: no row with $2"; return 1; }
+    names "$1" "$2" | as_patterns >patterns
+    [ -s patterns ] || { echo "$1: no row with $2"; return 1; }
+    expect "keys below '$1' that no record has" "" "$(awk 'NR == FNR { lacks[$0]; next }
+        { for (key in lacks) if ($0 ~ key) delete lacks[key] } END { for (key in lacks) print key }' patterns "$3")"
 }
 
 # Every value has the type that its row says, or is null; a row has a type per key, or one for all.
 all_typed() { # heading, file of records
-    local key allowed count=0
     jq -r 'paths(true) as $p | getpath($p) | (if type == "number" and . == floor then "int" else type end) as $type
         | $p | map(if type == "number" then "[]" else . end) | "\(join(".") | gsub("\\.\\[\\]"; "[]")) \($type)"' \
         "$2" | sort -u >types
-    while read -r key allowed; do
-        expect "values of $key that are no $allowed" "" \
-            "$(grep -E "$(as_patterns <<<"$key" | sed 's/\$$/ /')" types | grep -vE " ($allowed|null)$" || true)"
-        count=$((count + 1))
-    done < <(rows "$1" | awk -F'|' '{ keys = split($2, key, "`"); types = split($3, type, ";")
+    rows "$1" | awk -F'|' '{ keys = split($2, key, "`"); types = split($3, type, ";")
         for (i = 2; i < keys; i += 2) {
             t = type[types == int(keys / 2) ? i / 2 : 1]; sub(/,.*/, "", t); gsub(/^ | $/, "", t)
             sub(/^bool/, "boolean", t); sub(/^array .*/, "array", t); sub(/.*hex.*/, "string", t)
-            print key[i], t ~ /^(int|null|object|string|boolean|array)$/ ? t : t == "" || t ~ /deck/ ? ".*" : "int|number" } }')
-    [ $count -gt 50 ] || { echo "only $count keys below '$1'"; return 1; }
+            print key[i]
+            if (t !~ /^(int|null|object|string|boolean|array)$/) t = t == "" || t ~ /deck/ ? ".*" : "int|number"
+            print t >"allowed"
+        } }' | as_patterns >patterns
+    [ "$(wc -l <patterns)" -gt 50 ]
+    expect "values of another type than below '$1'" "" "$(paste -d ' ' patterns allowed | awk '
+        NR == FNR { pattern[NR] = $1; allowed[NR] = $2; rules = NR; next }
+        { for (i = 1; i <= rules; i++) if ($1 ~ pattern[i] && $2 !~ "^(" allowed[i] "|null)$") print }' - types)"
 }
 
 # heading command: the keys that its --help lists

@@ -21,21 +21,20 @@ same_bits() { # deck layout...
 # bats test_tags=gpus:2
 @test "heat, transpose" {
     deck heat.ini problem.kind=heat problem.order=6 problem.alpha=0.15 "${plate[@]}" grid.boundary=neumann
-    same_bits heat.ini "a:2,b:2 1" "a:1,b:1 2" "a:3,b:1 2" "a:1,b:1,c:1,d:1 4"
+    same_bits heat.ini "a:2,b:2 1" "a:3,b:1 2" "a:1,b:1,c:1,d:1 4"
     deck transpose.ini problem.kind=transpose "${plate[@]}"
-    same_bits transpose.ini "a:1,b:1 1" "a:2,b:1,c:1 4"
+    same_bits transpose.ini "a:2,b:1,c:1 4"
 }
 
-@test "laplace to a tolerance, advect in f32, a box without symmetry, sweep" {
+@test "laplace to a tolerance, a box without symmetry, sweep" {
     deck laplace.ini problem.kind=laplace grid.nx=61 grid.ny=47 "grid.boundary=dirichlet 0" time.steps=5000 \
         time.tolerance=2e-3 time.norm_every=7
     same_bits laplace.ini "a:1,b:1,c:1,d:1 2"
-    deck advect.ini problem.kind=advect problem.alpha=-0.2 problem.dtype=f32 problem.order=8 "${plate[@]}"
-    same_bits advect.ini "a:1,b:2 3"
-    deck box.ini problem.kind=custom "${plate[@]}" problem.initial=random "problem.weights=.05 .1 .02 | .1 .43 .1 | .07 .1 .03"
+    deck box.ini problem.kind=custom problem.dtype=f32 "${plate[@]}" problem.initial=random \
+        "problem.weights=.05 .1 .02 | .1 .43 .1 | .07 .1 .03"
     same_bits box.ini "a:1,b:1,c:1,d:1 2"
     deck sweep.ini problem.kind=sweep problem.alpha=0.3 "${plate[@]}" grid.boundary=neumann
-    same_bits sweep.ini "a:1,b:1 2" "a:2,b:2 1"
+    same_bits sweep.ini "a:2,b:2 1"
 }
 
 @test "hosts with different processors: the same bits, and a note names the first rank that has another than rank 0" {

@@ -2,10 +2,10 @@
 load ../support/helper
 
 shown() { # text, command...: the text is in what the command says, which holds no control character
-    "${@:2}" >said 2>&1 || true
-    grep -qF -- "$1" said || { echo "no $1"; cat -v said; return 1; }
+    "${@:2}" >seen 2>&1 || true
+    grep -qF -- "$1" seen || { echo "no $1"; cat -v seen; return 1; }
     expect "control characters" "" \
-        "$(tr -d '\n' <said | LC_ALL=C grep -ao '[[:cntrl:]]\|'$'\xc2\x9b' | cat -v)"
+        "$(tr -d '\n' <seen | LC_ALL=C grep -ao '[[:cntrl:]]\|'$'\xc2\x9b' | cat -v)"
 }
 
 @test "escape sequences of files, decks, names and records are shown as numbers, never obeyed" {

@@ -69,11 +69,10 @@ ends() { # sets status
     return 1
 }
 
-end_jobs() { # what a failed test left running
+teardown() { # what a failed test left running
     local job
     for job in $(jobs -p); do kill -9 "$job" 2>/dev/null || true; done
 }
-teardown() { end_jobs; }
 
 rank_pids() { pgrep -f "^$weft run .*$1" || true; } # argument of the run that no other has
 
