@@ -110,13 +110,16 @@ static void gather_ranks(check *c)
 {
     const topology *top = c->top;
     const hosts *h = top->where;
-    check_rank mine = { .first_of_host = h->rank[h->begin[h->of[top->rank]]] };
+    const int begin = h->begin[h->of[top->rank]];
+    check_rank mine = { .first_of_host = h->rank[begin] };
     snprintf(mine.host, sizeof mine.host, "%s", top->host);
     snprintf(mine.gpu, sizeof mine.gpu, "%.63s", c->d->kind == DEVICE_CUDA ? c->d->name : "");
     snprintf(mine.uuid, sizeof mine.uuid, "%s", c->d->uuid);
     snprintf(mine.pci, sizeof mine.pci, "%s", top->pci);
     MPI_CHECK(ranks_gather(&mine, sizeof mine, c->found.rank, top->comm));
-    MPI_CHECK(MPI_Allreduce(&top->local_ranks, &c->most_here, 1, MPI_INT, MPI_MAX, top->comm));
+    while (h->rank[begin + c->number] != top->rank) c->number++;
+    c->here = h->begin[h->of[top->rank] + 1] - begin;
+    MPI_CHECK(MPI_Allreduce(&c->here, &c->most_here, 1, MPI_INT, MPI_MAX, top->comm));
     c->found.hosts = top->hosts;
     snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
 }

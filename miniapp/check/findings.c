@@ -55,14 +55,21 @@ void check_findings_destroy(check_findings *f)
     *f = (check_findings){ .ranks = 0 };
 }
 
+/* Room for one more, doubled when it is full: a number of elements that is a power of two. */
+static void *room(void *array, int count, size_t each)
+{
+    if (count & (count - 1)) return array;
+    return CHECK_ALLOC(realloc(array, (count ? 2 * (size_t)count : 1) * each));
+}
+
 void check_findings_add(check_findings *f, const check_figure *figure)
 {
-    f->figure = CHECK_ALLOC(realloc(f->figure, ((size_t)f->figures + 1) * sizeof *figure));
+    f->figure = room(f->figure, f->figures, sizeof *figure);
     f->figure[f->figures++] = *figure;
 }
 
 void check_findings_add_fault(check_findings *f, const check_fault *fault)
 {
-    f->fault = CHECK_ALLOC(realloc(f->fault, ((size_t)f->faults + 1) * sizeof *fault));
+    f->fault = room(f->fault, f->faults, sizeof *fault);
     f->fault[f->faults++] = *fault;
 }

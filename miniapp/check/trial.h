@@ -39,6 +39,7 @@ typedef struct check {
     const check_request *ask;
     topology *top; /* not owned, as is */
     device *d;
+    int number, here; /* this rank's number on its host, and how many ranks that has */
     int most_here;    /* ranks of the host that has the most */
     MPI_Comm reports; /* of all ranks; owned */
     char part[4200];  /* the path of OUTPUT.part */

@@ -164,7 +164,7 @@ static void try_own(check *c, int item)
     for (; item >= turns_of(c, l); l++) item -= turns_of(c, l);
     const bool turns = check_likes[l].turns || c->d->kind == DEVICE_HOST;
     trial_name(c, check_likes[l].name);
-    if (turns && c->top->local_rank != item) return;
+    if (turns && c->number != item) return;
     if (!turns) c->bench.meet = c->top->comm;
     if ((l == CHECK_FMA_F32 || l == CHECK_FMA_F64) && c->d->kind == DEVICE_CUDA) c->rungs.samples *= LONGER;
     c->bench.trusted = c->ask->level == CHECK_QUICK && c->round > 0; /* all was right in the first round */

@@ -69,7 +69,7 @@ static int count_pairs(const check *c) { return rounds_of(c->most_here); }
 /* The lower rank sends to the other one, then the other one, then both. */
 static void try_pairs(check *c, int round)
 {
-    const int mine = c->top->rank, number = trials_partner(c->top->local_ranks, round, c->top->local_rank),
+    const int mine = c->top->rank, number = trials_partner(c->here, round, c->number),
               other = rank_there(c->top->where, c->top->where->of[mine], number);
     meeting m = { .a = least(mine, other), .b = most(mine, other) };
     trial_name(c, "pairs of ranks");
@@ -90,10 +90,10 @@ static void try_hosts(check *c, int round)
     const hosts *h = c->top->where;
     const int host = h->of[c->top->rank], other = trials_partner(h->count, round, host),
               low = least(host, other);
-    const bool paired = rank_there(h, other, c->top->local_rank) >= 0;
+    const bool paired = rank_there(h, other, c->number) >= 0;
     meeting m = { .a = rank_there(h, low, 0), .b = rank_there(h, most(host, other), 0) };
     trial_name(c, "pairs of hosts");
-    if (!meet(c, &m, paired ? low : MPI_UNDEFINED, 2 * c->top->local_rank + (host > other))) return;
+    if (!meet(c, &m, paired ? low : MPI_UNDEFINED, 2 * c->number + (host > other))) return;
     trial_rung(c, (check_figure){ .like = CHECK_HOST_PAIR, .a = m.a, .b = m.b }, m.speaks);
     part(c, &m);
 }

@@ -137,7 +137,7 @@ static double set_noise(check_row *row, const units *t, const check_findings *f)
     row->noise = -expm1(-noise);
     n = 0;
     for (const unit *u = t->unit; u < t->unit + t->count; u++)
-        if (u->like == row->like) x[n++] = u->effect;
+        if (u->like == row->like) x[n++] = u->x[t->columns - 1];
     const double middle = median_of(x, n);
     for (int i = 0; i < n; i++) x[i] = fabs(x[i] - middle);
     const double scatter = n < 3 ? 0 : 1.4826 * few(n) * median_of(x, n);
@@ -168,19 +168,17 @@ static check_row put_like(const judge *j, units *t, check_like like)
         if (put_beside(t, like, c, &median) > 0) row.rounds = c + 1;
     row.count = put_beside(t, like, t->columns - 1, &median);
     row.median = exp(median);
+    const double error = row.count > 0 ? set_noise(&row, t, j->f) : NAN;
     for (unit *u = t->unit; u < t->unit + t->count; u++) {
         if (u->like != like) continue;
         u->effect = u->x[t->columns - 1];
+        u->error = error;
         u->low = is_low(u, &row);
         if (exp(u->best) >= row.least) continue;
         row.least = exp(u->best);
         row.least_a = u->a;
         row.least_b = u->b;
     }
-    if (row.count == 0) return row;
-    const double error = set_noise(&row, t, j->f);
-    for (unit *u = t->unit; u < t->unit + t->count; u++)
-        if (u->like == like) u->error = error;
     if (row.count > 1 && row.rounds >= ROUNDS_LEAST) row.smallest = -expm1(-fmax(least, j->errors * error));
     return row;
 }

@@ -102,12 +102,12 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     "$weft" bench --list device=host >list
     of_all() { jq -rs 'map(.family | select(IN("halo", "alltoall", "io"))) | unique | join(" ")' results.jsonl; }
     expect "families of the list" 3 "$(grep -cE '^(halo|alltoall|io): ' list)"
-    local small=(device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000 bytes=10000)
+    local small=(device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000)
     timeout -k 5 $hang_s "$weft" bench "${small[@]}" >table 3>&-
     expect "families of one rank" "" "$(of_all)"
-    launch 2 "$weft" bench "${small[@]}" >table 2>said
+    launch 2 "$weft" bench "${small[@]}" bytes=10000 >table 2>said
     expect "families of two ranks" "alltoall halo io" "$(of_all)"
-    grep -q '"family": "transpose"' results.jsonl
+    grep -q '"family":"transpose"' results.jsonl
     expect "rates and ceilings" "null null" "$(jq -rs 'map("\(.rate) \(.ceiling)") | unique | join(";")' results.jsonl)"
     "$weft" bench halo/staged_ring device=host >table 2>said 3>&-
     grep -q '^weft: halo/staged_ring skipped: needs at least 2 ranks' said

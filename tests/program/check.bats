@@ -83,9 +83,9 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
     done
 }
 
-@test "two hosts of two ranks: pairs within each, and the hosts with each other, every rank with its like" {
-    export WEFT_PRETEND_HOSTS=2
-    weft=$weft_sanitize check 4
-    expect "pairs" "host_pair 0-2 pair_both 0-1 pair_both 2-3" \
+@test "three hosts, the last one of one rank: pairs within each, and the hosts with each other, every rank with its like" {
+    export WEFT_PRETEND_HOSTS=3
+    weft=$weft_sanitize check 5
+    expect "pairs" "host_pair 0-2 host_pair 0-4 host_pair 2-4 pair_both 0-1 pair_both 2-3" \
         "$(record_of_check '[.check.figures[] | select(.like == "pair_both" or .like == "host_pair") | "\(.like) \(.a)-\(.b)"] | sort | join(" ")')"
 }
