@@ -20,7 +20,6 @@
 #include "core/fp.h"
 #include "files/replace.h"
 #include "ranks/check.h"
-#include "ranks/decomp.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "state/attempt.h"
@@ -85,23 +84,6 @@ static uint64_t cells_bytes(const state_level *l)
     for (int i = 0; i < l->fields; i++)
         bytes += (uint64_t)l->field[i].nx * (uint64_t)l->field[i].ny * dtype_bytes(l->type);
     return bytes;
-}
-
-/* The writers' rectangles: own cells of each rank, or whole rows of all ranks. */
-static void make_parts(attempt *a, const state_level *l, int ranks)
-{
-    state_info *s = &a->s;
-    s->part = CHECK_CALLOC(s->parts, sizeof *s->part);
-    a->number = -1;
-    for (int k = 0; k < s->parts; k++) {
-        if (collect_rank(s->parts, ranks, k) == a->rank) a->number = k;
-        for (int i = 0; i < s->fields; i++)
-            s->part[k].of[i].cells = s->parts == ranks
-                                         ? collect_box(&l->field[i], ranks, k)
-                                         : decomp_share(s->field[i].nx, s->field[i].ny, s->parts, k);
-    }
-    state_number_blocks(s);
-    s->crc = CHECK_CALLOC(s->blocks, sizeof *s->crc);
 }
 
 /* ---- jobs ---- */
@@ -340,7 +322,7 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     else state_path(path, sizeof path, w->o.folder, l->step);
     attempt_init(&w->a, path, l, state_writers(cells_bytes(l), w->ranks, w->o.writers, w->o.one_file_bytes),
                  w->token++);
-    make_parts(&w->a, l, w->ranks);
+    w->a.number = collect_cut(&w->a.s, l, w->ranks, w->a.rank);
     begin_phase(w, BEGIN);
     advance(w);
     if (!r->idle || r->idle(r->owner)) w->stats.stall_s += timer_now_s() - begin_s;
