@@ -144,7 +144,7 @@ void attempt_init(attempt *a, const char *path, const state_level *l, int parts,
 {
     state_info *s = &a->s;
     memset(s, 0, sizeof *s);
-    memset(a->found, 0, sizeof a->found);
+    memset(a->sum, 0, sizeof a->sum);
     a->fd = -1;
     a->verify_s = 0;
     snprintf(a->path, sizeof a->path, "%s", path);
@@ -254,7 +254,7 @@ static state_status read_back(attempt *a)
     state_report r = { .damaged = 0 };
     sentence why;
     const double begin_s = timer_now_s();
-    const state_status status = state_look_at(&a->s, a->number, a->found, &r, &why);
+    const state_status status = state_look_at(&a->s, a->number, a->sum[1], &r, &why);
     a->verify_s = timer_now_s() - begin_s;
     if (status == STATE_OK) return STATE_OK;
     return state_fail(status, &a->why,

@@ -23,11 +23,9 @@ typedef struct collect_window {
     const char *data;
 } collect_window;
 
-/* A rank's cells of a field, by the process grid. */
-box collect_box(const state_cells *f, int ranks, int rank);
-/* The rank of writer k. */
-int collect_rank(int writers, int ranks, int k);
-
+/* Cuts l's fields into s->parts rectangles: own cells of each rank, or whole rows of all. The number of this
+ * rank's part; -1: it writes none. */
+int collect_cut(state_info *s, const state_level *l, int ranks, int rank);
 /* s has the parts, l this rank's cells, which are there; both outlive it. number: this rank's part, or -1. */
 collect *collect_begin(MPI_Comm comm, const state_info *s, const state_level *l, int number);
 void collect_end(collect **c);
@@ -44,7 +42,7 @@ typedef struct attempt {
     state_info s;     /* its path is that of the file which has the table: of one file not yet NAME.h5 */
     int rank, number; /* of this rank's part; -1: it writes none */
     int fd;           /* of the part */
-    uint64_t found[STATE_FIELDS_MAX]; /* this part's shares of fingerprints, as they were read back */
+    uint64_t sum[2][STATE_FIELDS_MAX]; /* this rank's shares of fingerprints: on the device; as read back */
     double verify_s;
     sentence why; /* of what failed last */
 } attempt;

@@ -22,13 +22,30 @@ struct collect {
     int count;
 };
 
-box collect_box(const state_cells *f, int ranks, int rank)
+/* A rank's cells of a field, by the process grid. */
+static box cells_of(const state_cells *f, int ranks, int rank)
 {
     const decomp d = { .nx = f->nx, .ny = f->ny, .ranks_x = f->columns, .ranks_y = ranks / f->columns };
     return decomp_box(&d, rank);
 }
 
-int collect_rank(int writers, int ranks, int k) { return (int)((int64_t)k * ranks / writers); }
+static int writer(int parts, int ranks, int k) { return (int)((int64_t)k * ranks / parts); }
+
+int collect_cut(state_info *s, const state_level *l, int ranks, int rank)
+{
+    int number = -1;
+    s->part = CHECK_CALLOC(s->parts, sizeof *s->part);
+    for (int k = 0; k < s->parts; k++) {
+        if (writer(s->parts, ranks, k) == rank) number = k;
+        for (int i = 0; i < s->fields; i++)
+            s->part[k].of[i].cells = s->parts == ranks
+                                         ? cells_of(&l->field[i], ranks, k)
+                                         : decomp_share(s->field[i].nx, s->field[i].ny, s->parts, k);
+    }
+    state_number_blocks(s);
+    s->crc = CHECK_CALLOC(s->blocks, sizeof *s->crc);
+    return number;
+}
 
 static bool own_alone(const collect *c) { return c->s->parts == c->ranks; }
 
@@ -47,14 +64,14 @@ static void send(collect *c, int k, box window)
     if (box_empty(mine)) return;
     assert(box_height(mine) == 1 || box_width(mine) == box_width(f->own));
     MPI_CHECK(MPI_Issend((const char *)f->data + box_at(f->own, mine.x0, mine.y0) * word,
-                         (int)(box_cells(mine) * word), MPI_BYTE, collect_rank(c->s->parts, c->ranks, k),
+                         (int)(box_cells(mine) * word), MPI_BYTE, writer(c->s->parts, c->ranks, k),
                          c->window.field, c->comm, &c->request[c->count++]));
 }
 
 static void receive(collect *c, int from)
 {
     const box window = c->window.cells,
-              piece = box_intersect(window, collect_box(&c->l->field[c->window.field], c->ranks, from));
+              piece = box_intersect(window, cells_of(&c->l->field[c->window.field], c->ranks, from));
     const int word = (int)dtype_bytes(c->s->type);
     const int whole[2] = { (int)box_height(window), (int)box_width(window) * word };
     const int part[2] = { (int)box_height(piece), (int)box_width(piece) * word };

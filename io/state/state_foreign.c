@@ -99,8 +99,9 @@ static int field_of(const state_info *s, const char *dataset)
     return -1;
 }
 
-static state_status read_state(const state_info *s, int i, const state_foreign *q, void *data, sentence *why)
+static state_status read_state(const state_info *s, const state_foreign *q, void *data, sentence *why)
 {
+    const int i = field_of(s, q->dataset);
     const int64_t cells = box_cells(q->own);
     if (s->field[i].nx != q->nx || s->field[i].ny != q->ny)
         return MISFIT(q, why, "has %lld x %lld cells; the grid needs %lld x %lld (nx x ny)",
@@ -124,16 +125,15 @@ state_status state_read_foreign(MPI_Comm comm, const state_foreign *u, void *dat
 {
     const state_foreign u_prev = { u->path, "/fields/u_prev", u->type, u->nx, u->ny, u->own };
     state_info own;
-    bool found_prev = false;
-    const bool is_state = state_open(comm, u->path, &own, why) == STATE_OK;
-    const int i = is_state ? field_of(&own, u->dataset) : -1,
-              before = is_state && prev ? field_of(&own, u_prev.dataset) : -1;
-    state_status status = STATE_OK;
-    if (i >= 0) status = read_state(&own, i, u, data, why);
-    if (i >= 0 && before >= 0 && status == STATE_OK) status = read_state(&own, before, &u_prev, prev, why);
+    bool found = false;
+    const bool is_state = state_open(comm, u->path, &own, why) == STATE_OK && field_of(&own, u->dataset) >= 0;
+    state_status status = is_state ? read_state(&own, u, data, why)
+                                   : read_file(u, &u_prev, data, prev, &found, why);
+    if (is_state && prev && status == STATE_OK) {
+        found = field_of(&own, u_prev.dataset) >= 0;
+        if (found) status = read_state(&own, &u_prev, prev, why);
+    }
     state_close(&own);
-    if (i < 0) status = read_file(u, &u_prev, data, prev, &found_prev, why);
-    status = state_agree(comm, status, why);
-    if (has_prev) *has_prev = i >= 0 ? before >= 0 : found_prev;
-    return status;
+    if (has_prev) *has_prev = found;
+    return state_agree(comm, status, why);
 }

@@ -14,7 +14,7 @@ box state_block(const state_info *s, int k, int i, int64_t n);
 int64_t state_blocks(box cells, dtype t);
 /* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
 void state_number_blocks(state_info *s);
-/* Piece n of a rectangle, of so many blocks, in the order of its rows: whole rows, or a piece of one; empty
+/* Piece n of a rectangle, of that many blocks, in the order of its rows: whole rows, or a piece of one; empty
  * past the last. */
 box state_piece(box cells, dtype t, int blocks, int64_t n);
 extern int64_t state_block_bytes; /* STATE_BLOCK_BYTES; tests make it smaller */

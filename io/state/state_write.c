@@ -20,7 +20,6 @@
 #include "core/fp.h"
 #include "files/replace.h"
 #include "ranks/check.h"
-#include "ranks/decomp.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "state/attempt.h"
@@ -60,7 +59,6 @@ struct state_writer {
     bool job_runs, has_thread, finished; /* finished: the phase's last job is begun */
     atomic_bool job_done;
     double mine[AGREED], all[AGREED];
-    uint64_t sum[2][STATE_FIELDS_MAX]; /* of fingerprints: on the device, and as they were read back */
     MPI_Request pending[4];
     int pending_count;
     state_status status; /* of this phase on this rank */
@@ -85,23 +83,6 @@ static uint64_t cells_bytes(const state_level *l)
     for (int i = 0; i < l->fields; i++)
         bytes += (uint64_t)l->field[i].nx * (uint64_t)l->field[i].ny * dtype_bytes(l->type);
     return bytes;
-}
-
-/* The writers' rectangles: own cells of each rank, or whole rows of all ranks. */
-static void make_parts(attempt *a, const state_level *l, int ranks)
-{
-    state_info *s = &a->s;
-    s->part = CHECK_CALLOC(s->parts, sizeof *s->part);
-    a->number = -1;
-    for (int k = 0; k < s->parts; k++) {
-        if (collect_rank(s->parts, ranks, k) == a->rank) a->number = k;
-        for (int i = 0; i < s->fields; i++)
-            s->part[k].of[i].cells = s->parts == ranks
-                                         ? collect_box(&l->field[i], ranks, k)
-                                         : decomp_share(s->field[i].nx, s->field[i].ny, s->parts, k);
-    }
-    state_number_blocks(s);
-    s->crc = CHECK_CALLOC(s->blocks, sizeof *s->crc);
 }
 
 /* ---- jobs ---- */
@@ -231,11 +212,8 @@ static void agree(state_writer *w)
         MPI_Iallreduce(MPI_IN_PLACE, s->part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, s->crc, (int)s->blocks, MPI_UINT32_T, MPI_BOR, w->comm,
                              next_pending(w)));
-    for (int i = 0; i < s->fields; i++) {
-        w->sum[0][i] = w->level.field[i].fingerprint;
-        w->sum[1][i] = w->a.found[i];
-    }
-    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,
+    for (int i = 0; i < s->fields; i++) w->a.sum[0][i] = w->level.field[i].fingerprint;
+    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->a.sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,
                              next_pending(w)));
 }
 
@@ -253,13 +231,14 @@ static bool agreed(state_writer *w)
 static state_status learn_fingerprints(state_writer *w)
 {
     state_field *f = w->a.s.field;
+    const uint64_t *const wanted = w->a.sum[0], *const found = w->a.sum[1];
     for (int i = 0; i < w->a.s.fields; i++) {
-        f[i].fingerprint = w->sum[0][i];
-        if (w->o.verify == STATE_VERIFY_FULL && w->sum[1][i] != w->sum[0][i])
+        f[i].fingerprint = wanted[i];
+        if (w->o.verify == STATE_VERIFY_FULL && found[i] != wanted[i])
             return state_fail(STATE_DAMAGED, &w->a.why,
                               "cannot write %s: /fields/%s was read back with fingerprint %016" PRIx64
                               ", but had %016" PRIx64 " on its device",
-                              w->a.path, f[i].name, w->sum[1][i], w->sum[0][i]);
+                              w->a.path, f[i].name, found[i], wanted[i]);
     }
     return STATE_OK;
 }
@@ -336,12 +315,11 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     w->level = *l;
     w->heard = true;
     w->ended = STATE_OK;
-    memset(w->sum, 0, sizeof w->sum);
     if (w->o.file) snprintf(path, sizeof path, "%s", w->o.file);
     else state_path(path, sizeof path, w->o.folder, l->step);
     attempt_init(&w->a, path, l, state_writers(cells_bytes(l), w->ranks, w->o.writers, w->o.one_file_bytes),
                  w->token++);
-    make_parts(&w->a, l, w->ranks);
+    w->a.number = collect_cut(&w->a.s, l, w->ranks, w->a.rank);
     begin_phase(w, BEGIN);
     advance(w);
     if (!r->idle || r->idle(r->owner)) w->stats.stall_s += timer_now_s() - begin_s;
