@@ -61,8 +61,7 @@ bool cmd_key_read(const cmd_key *k, void *to, const char *text, sentence *why)
     case CMD_KEY_FOLDER:
         *(const char **)at = text;
         return access(text, W_OK | X_OK) == 0 || sentence_refuse(why, "%s", strerror(errno));
-    case CMD_KEY_OUTPUT: *(const char **)at = strcmp(text, "none") == 0 ? "" : text; return true;
-    default: *(const char **)at = text; return true;
+    default: *(const char **)at = strcmp(text, "none") == 0 ? "" : text; return true;
     }
 }
 

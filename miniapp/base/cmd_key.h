@@ -14,8 +14,7 @@ typedef enum cmd_key_kind {
     CMD_KEY_NUMBER,  /* a finite double; from least to most, where the two differ */
     CMD_KEY_SECONDS, /* double from least to most, as in 8h, 30m or 90s */
     CMD_KEY_FOLDER,  /* const char *: a folder in which files can be made */
-    CMD_KEY_TEXT,    /* const char * */
-    CMD_KEY_OUTPUT,  /* const char *: a file, "" where the value is none */
+    CMD_KEY_OUTPUT,  /* const char *: a file or text, "" where the value is none */
     CMD_KEY_OWN      /* from here on kinds that the owner of the table reads */
 } cmd_key_kind;
 

@@ -77,19 +77,15 @@ static json_t *rank_json(const topology *t, const device *d)
                      record_text(t->binding), gpu);
 }
 
-/* Each rank's element, but null; once: and but those that were there before. */
-static json_t *column(const json_t *ranks, size_t element, bool once)
+/* Each rank's element, but null. */
+static json_t *column(const json_t *ranks, size_t element)
 {
-    json_t *const all = json_array(), *const known = json_object(), *rank;
+    json_t *const all = json_array(), *rank;
     size_t i;
     json_array_foreach(ranks, i, rank) {
         json_t *const v = json_array_get(rank, element);
-        const char *const text = once ? json_string_value(v) : NULL;
-        if (json_is_null(v) || (text && json_object_get(known, text))) continue;
-        json_array_append(all, v);
-        if (text) json_object_set_new(known, text, json_true());
+        if (!json_is_null(v)) json_array_append(all, v);
     }
-    json_decref(known);
     return all;
 }
 
@@ -100,9 +96,9 @@ json_t *machine_json(const topology *t, const device *d)
     if (d->simulated) MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_INT64_T, MPI_MAX, t->comm));
     if (ranks)
         machine = json_pack(
-            "{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts", column(ranks, RANK_HOST, true),
-            "gpus", column(ranks, RANK_GPU, false), "driver", record_text_or_null(d->driver), "mpi",
-            t->mpi_version, "hdf5", machine_hdf5_version(), "binding", column(ranks, RANK_BINDING, false),
+            "{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts", column(ranks, RANK_HOST),
+            "gpus", column(ranks, RANK_GPU), "driver", record_text_or_null(d->driver), "mpi",
+            t->mpi_version, "hdf5", machine_hdf5_version(), "binding", column(ranks, RANK_BINDING),
             "processor", d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text),
             "simulated", simulated_json(d->simulated, most_bytes));
     json_decref(ranks);

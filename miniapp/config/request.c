@@ -78,7 +78,7 @@ static bool read_deck(deck *d, const char *path, sentence *why)
 static const cmd_key own_keys[] = {
     { .key = "ranks", CMD_KEY_INT, offsetof(request, ranks), .least = 1, .most = RANKS_MOST },
     { .key = "per_host", CMD_KEY_INT, offsetof(request, per_host), .least = 1, .most = RANKS_MOST },
-    { .key = "answers", CMD_KEY_TEXT, offsetof(request, answers) },
+    { .key = "answers", CMD_KEY_OUTPUT, offsetof(request, answers) },
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof *own_keys };
 

@@ -28,7 +28,6 @@
 
 /* Where the two ends of a link of the halo run. */
 typedef enum link_kind { LINK_INSIDE_HOST, LINK_BETWEEN_HOSTS, LINK_KINDS } link_kind;
-extern const char *const link_kind_name[LINK_KINDS]; /* "inside a host", "between hosts" */
 
 /* ---- what is chosen ---- */
 
@@ -174,18 +173,17 @@ void plan_choose_variant(plan *p, const char *const name[], const double pass_s[
 /* One more note; of more than there is room for the first are kept. */
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 
-/* The name of a choice, and what was chosen, as people read them; for each that has a reason. */
-extern const char *const plan_choice_name[PLAN_CHOICES]; /* "process grid", ... */
+/* What was chosen, as people read it; for each choice that has a reason. */
 enum { PLAN_CHOSEN_BYTES = 64 };
 const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice);
 /* A line for each choice: what, and why; before: of each line. */
 void plan_explain(FILE *to, const plan *p, const char *before);
-
-/* ---- plan_json.c: the plan as JSON ---- */
-
 /* Adds what the record of a run and a plan in JSON share: grid, ranks, what was chosen and why ("plan":
  * {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}), and the notes. */
 void plan_add_json(struct json_t *o, const plan *p, const config *c);
+
+/* ---- plan_json.c: the plan as JSON ---- */
+
 /* `weft run --dry-run --json`: prints the plan of request q on one line of stdout, for ranks that need not be
  * here, whose trials jobs/predict answers; docs/contract.md has its keys. An exit status, with a sentence in
  * why where it is not 0. */

@@ -131,47 +131,6 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
 
 /* ---- what is printed ---- */
 
-static json_t *reasons_json(const plan *p)
-{
-    json_t *all = json_object();
-    for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
-        char key[32], chosen[PLAN_CHOSEN_BYTES];
-        if (p->because[i].text[0] == '\0') continue;
-        snprintf(key, sizeof key, "%s", plan_choice_name[i]);
-        for (char *c = key; *c; c++) *c = *c == ' ' ? '_' : *c;
-        json_object_set_new(all, key,
-                            json_pack("{s:s, s:o}", "chosen", plan_chosen(chosen, p, i), "because",
-                                      record_text(p->because[i].text)));
-    }
-    return all;
-}
-
-static json_t *notes_json(const plan *p)
-{
-    json_t *all = json_array();
-    for (int i = 0; i < p->notes; i++) json_array_append_new(all, record_text(p->note[i].said.text));
-    return all;
-}
-
-void plan_add_json(json_t *o, const plan *p, const config *c)
-{
-    const decomp *d = &p->grid.dec;
-    const record_member all[] = {
-        { "grid", json_pack("{s:I, s:I}", "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny) },
-        { "ranks", json_integer(d->ranks_x * d->ranks_y) },
-        { "ranks_x", json_integer(d->ranks_x) },
-        { "ranks_y", json_integer(d->ranks_y) },
-        { "step_form", json_string(step_form_name[p->form]) },
-        { "feed", json_string(config_feed_name(p->feed)) },
-        { "lanes", json_integer(p->streams) },
-        { "fuse", json_integer(p->block_steps) },
-        { "norm_every", json_integer((json_int_t)c->time.norm_every) },
-        { "plan", reasons_json(p) },
-        { "notes", notes_json(p) },
-    };
-    (void)record_add(o, all, sizeof all / sizeof *all);
-}
-
 /* Links of all ranks, and what an inner rank sends over them in a step or block. */
 static json_t *halo_json(const imagined *i, const plan *p)
 {

@@ -8,6 +8,8 @@
 
 /* ---- links ---- */
 
+static const char *const link_kind_name[LINK_KINDS] = { "inside a host", "between hosts" };
+
 /* The kind of a rank's link in that direction; -1: it has no neighbour there. */
 static int link_of(const plan_facts *f, const decomp *dec, int direction)
 {
