@@ -7,7 +7,8 @@
 #include "device/device_host.h"
 #include "ladder_compute/ladder_field.h"
 
-void ladder_field_weights(stencil *op)
+/* Any weights serve; these differ all from each other and sum to about 1. */
+static void set_weights(stencil *op)
 {
     const int points = stencil_weights(op->form, op->radius);
     for (int i = 0; i < points; i++) {
@@ -105,7 +106,7 @@ int ladder_field_prepare(ladder_case *c, stencil_form form, int radius, bool has
     s->op = (stencil){
         .form = form, .radius = radius, .type = c->type, .has_prev = has_prev, .beta = has_prev ? -1 : 0
     };
-    ladder_field_weights(&s->op);
+    set_weights(&s->op);
     ladder_moves(c, f->nx * f->ny, has_prev ? 3 : 2);
     c->flops = (double)c->size * (2 * (stencil_weights(form, radius) + has_prev) - 1);
     int code = ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in);
@@ -129,7 +130,7 @@ void ladder_steps_open(ladder_case *c, ladder_steps *s, int steps, boundary side
     s->op = (stencil){ .form = STENCIL_STAR, .radius = 1, .type = c->type };
     s->sides = sides;
     s->steps = steps;
-    ladder_field_weights(&s->op);
+    set_weights(&s->op);
     ladder_moves(c, cells, words_moved);
     c->flops = (double)cells * steps * (2 * stencil_weights(STENCIL_STAR, 1) - 1);
 }

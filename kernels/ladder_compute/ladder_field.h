@@ -16,8 +16,6 @@ typedef struct ladder_field {
     void *prev; /* the level before; NULL where a pass reads one level */
 } ladder_field;
 
-/* Any weights serve; these differ all from each other and sum to about 1. */
-void ladder_field_weights(stencil *op);
 /* Random cells of that seed, or poisoned ones where it is 0. */
 int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out);
 int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
