@@ -96,14 +96,11 @@ static int fma_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-#define MOVE(NAME, WHY, ENQUEUE, VERIFY, VARIANT)                                       \
-    {                                                                                   \
-        LADDER_ROW(NAME, WHY, moved_prepare, ENQUEUE, VERIFY, NULL), .variant = VARIANT \
-    }
-
 static const ladder_rung rungs[] = {
-    MOVE("copy", "memory to memory, all threads", ladder_copy, ladder_verify_copy, 0),
-    MOVE("read", "the xor of all words", read_enqueue, ladder_verify_xor, 1),
+    { LADDER_ROW("copy", "memory to memory, all threads", moved_prepare, ladder_copy, ladder_verify_copy,
+                 NULL) },
+    { LADDER_ROW("read", "the xor of all words", moved_prepare, read_enqueue, ladder_verify_xor, NULL),
+      .variant = 1 },
     { LADDER_ROW("fma", "independent chains in vector registers", fma_prepare, fma_enqueue, fma_verify, NULL),
       .unit = LADDER_FLOPS, .ignores = 1 },
 };
