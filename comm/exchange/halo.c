@@ -22,7 +22,8 @@
 
 struct halo {
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */
-    transport *transport[TRANSPORT_KINDS]; /* each with its part of the links; NULL: no rank uses it */
+    transport *transport[TRANSPORT_KINDS]; /* [count]: those that any rank uses, in their order */
+    int count;
     sentence refused;
 };
 
@@ -86,23 +87,23 @@ static void add_links(transport_links *on, const decomp *dec, int depth, bool co
 static void make_transports(halo *h, const decomp *dec, device *d, const field_shape *shape, int depth,
                             bool corners, transport_choice choice, MPI_Comm caller)
 {
+    transport *made[TRANSPORT_KINDS] = { NULL };
     for (int t = TRANSPORT_KINDS; t-- > 0;) {
         transport_links on = { .kind = (transport_kind)t, .d = d, .shape = *shape };
         sentence why = { "" };
         on.comm = t == TRANSPORT_NCCL ? caller : h->comm;
         add_links(&on, dec, depth, corners, &choice);
-        int most = on.count;
-        MPI_CHECK(ranks_allreduce(&most, 1, MPI_INT, MPI_MAX, h->comm));
-        if (most == 0) continue;
-        h->transport[t] = transport_traits_of(on.kind)->create(&on, &why);
-        for (int i = 0; h->transport[t] && dec->rank == 0 && i < on.count; i++)
-            if (on.link[i].direction == fault_asked("halo"))
-                h->transport[t]->unpack[i].cells = box_make(0, 0, 0, 0);
-        if (h->transport[t]) continue;
+        if (!agree_any(on.count > 0, h->comm)) continue;
+        made[t] = transport_traits_of(on.kind)->create(&on, &why);
+        for (int i = 0; made[t] && dec->rank == 0 && i < on.count; i++)
+            if (on.link[i].direction == fault_asked("halo")) made[t]->unpack[i].cells = box_make(0, 0, 0, 0);
+        if (made[t]) continue;
         sentence_set(&h->refused, "%s: %s", transport_kind_name(on.kind), why.text);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
             if (choice.toward[k] == on.kind) choice.toward[k] = TRANSPORT_STAGED;
     }
+    for (int t = 0; t < TRANSPORT_KINDS; t++)
+        if (made[t]) h->transport[h->count++] = made[t];
 }
 
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
@@ -120,39 +121,30 @@ halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int de
 void halo_destroy(halo **h)
 {
     if (!h || !*h) return;
-    for (int t = 0; t < TRANSPORT_KINDS; t++)
-        if ((*h)->transport[t]) (*h)->transport[t]->destroy(&(*h)->transport[t]);
+    for (int i = 0; i < (*h)->count; i++) (*h)->transport[i]->destroy(&(*h)->transport[i]);
     MPI_CHECK(ranks_free(&(*h)->comm));
     free(*h);
     *h = NULL;
 }
 
-/* The transport of that kind, if it has links; else NULL. */
-static transport *driven(const halo *h, int kind)
-{
-    transport *const t = h->transport[kind];
-    return t && t->on.count > 0 ? t : NULL;
-}
+static int links_of(const halo *h, int i) { return h->transport[i]->on.count; }
 
 void halo_begin(halo *h, void *field, device_stream *s)
 {
-    transport *t;
-    for (int k = 0; k < TRANSPORT_KINDS; k++)
-        if ((t = driven(h, k))) t->begin(t, field, s);
+    for (int i = 0; i < h->count; i++)
+        if (links_of(h, i) > 0) h->transport[i]->begin(h->transport[i], field, s);
 }
 
 void halo_progress(halo *h)
 {
-    transport *t;
-    for (int k = 0; k < TRANSPORT_KINDS; k++)
-        if ((t = driven(h, k)) && t->progress) t->progress(t);
+    for (int i = 0; i < h->count; i++)
+        if (links_of(h, i) > 0 && h->transport[i]->progress) h->transport[i]->progress(h->transport[i]);
 }
 
 void halo_end(halo *h)
 {
-    transport *t;
-    for (int k = 0; k < TRANSPORT_KINDS; k++)
-        if ((t = driven(h, k)) && t->end) t->end(t);
+    for (int i = 0; i < h->count; i++)
+        if (links_of(h, i) > 0 && h->transport[i]->end) h->transport[i]->end(h->transport[i]);
 }
 
 void halo_exchange(halo *h, void *field, device_stream *s)
@@ -164,18 +156,16 @@ void halo_exchange(halo *h, void *field, device_stream *s)
 int64_t halo_sent_bytes(const halo *h)
 {
     int64_t bytes = 0;
-    for (int k = 0; k < TRANSPORT_KINDS; k++) {
-        const transport *t = driven(h, k);
-        for (int i = 0; t && i < t->on.count; i++)
-            bytes += transport_cells_bytes(&t->on.shape, t->on.link[i].send);
-    }
+    for (int i = 0; i < h->count; i++)
+        for (int k = 0; k < links_of(h, i); k++)
+            bytes += transport_cells_bytes(&h->transport[i]->on.shape, h->transport[i]->on.link[k].send);
     return bytes;
 }
 
 int halo_neighbours(const halo *h)
 {
     int links = 0;
-    for (int k = 0; k < TRANSPORT_KINDS; k++) links += h->transport[k] ? h->transport[k]->on.count : 0;
+    for (int i = 0; i < h->count; i++) links += links_of(h, i);
     return links;
 }
 

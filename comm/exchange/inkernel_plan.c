@@ -16,25 +16,24 @@ typedef struct axis_image {
     int sign;
     bool odd;
     double value;
-    int step;         /* to whom it goes: -1, 0, 1 ranks along the axis */
 } axis_image;
 
-/* n: own cells; n_theirs: those of the neighbour beyond the side d; d = 0: the axis is not left. */
-static axis_image image_along(int64_t n, int64_t n_theirs, int radius, int d, boundary_side side)
+/* n: own cells; n_target: those of the rank beyond the side d, perhaps this one; d = 0: the axis is not left.
+ */
+static axis_image image_along(int64_t n, int64_t n_target, int radius, int d, boundary_side side)
 {
     const int64_t low = d < 0 ? 0 : n - radius;
-    switch (d == 0 ? BOUNDARY_NONE : side.kind) {
+    if (d == 0) return (axis_image){ 0, n, 0, 1, false, 0 };
+    switch (side.kind) {
     case BOUNDARY_NONE:
-        if (d == 0) return (axis_image){ 0, n, 0, 1, false, 0, 0 };
-        return (axis_image){ low, low + radius, d < 0 ? n_theirs : -n, 1, false, 0, d };
-    case BOUNDARY_PERIODIC: return (axis_image){ low, low + radius, d < 0 ? n : -n, 1, false, 0, 0 };
-    case BOUNDARY_NEUMANN: return (axis_image){ low, low + radius, d < 0 ? -1 : 2 * n - 1, -1, false, 0, 0 };
+    case BOUNDARY_PERIODIC: return (axis_image){ low, low + radius, d < 0 ? n_target : -n, 1, false, 0 };
+    case BOUNDARY_NEUMANN: return (axis_image){ low, low + radius, d < 0 ? -1 : 2 * n - 1, -1, false, 0 };
     case BOUNDARY_DIRICHLET: /* the node just outside is V itself, which no cell gives */
         return (axis_image){
-            d < 0 ? 0 : n - radius + 1, d < 0 ? radius - 1 : n, d < 0 ? -2 : 2 * n, -1, true, side.value, 0
+            d < 0 ? 0 : n - radius + 1, d < 0 ? radius - 1 : n, d < 0 ? -2 : 2 * n, -1, true, side.value
         };
     }
-    return (axis_image){ 0, 0, 0, 1, false, 0, 0 };
+    return (axis_image){ 0, 0, 0, 1, false, 0 };
 }
 
 static field_shape shape_of(const decomp *dec, const field_shape *shape, int rank)

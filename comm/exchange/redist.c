@@ -1,13 +1,20 @@
-/* The distributed transpose, over MPI messages (over peer memory redist_peer.c does it all). The tile kernel
- * writes a message in the target's row order, so that the receiver only copies rows.
+/* The distributed transpose, over messages or over peer memory.
  *
- * One call: every receive posted; every part's transpose (and copy to pinned memory, when staged) enqueued
+ * Messages: the tile kernel writes one in the target's row order, so that the receiver only copies rows. One
+ * call: every receive posted; every part's transpose (and copy to pinned memory, when staged) enqueued
  * with an event behind it, destinations starting after this rank so that not all ranks send to the same one;
  * the rank's own part last, under cover of the messages; then parts are sent as their events come, and
  * unpacked as they arrive. Invariant: each source cell lies in exactly one part or in the own box, so
  * INCREMENT_SOURCE meets it once; each target cell likewise, so ADD needs no atomics and the order of arrival
  * does not show in the bits. Disadvantage: buffers for all that is sent and received, about two more fields
- * per rank (four with staging on a GPU). */
+ * per rank (four with staging on a GPU).
+ *
+ * Peer memory: every rank gives the parts of its source to their owners through rings in the owners' memory
+ * and takes what comes through its own (kernels/transpose/transpose_peer.h): one kernel per call, no global
+ * barrier, nothing of the fields mapped anywhere else. Rings hold as much as links have under way, a fixed
+ * amount whatever the size of the fields: what it costs beside messages, which buffer all, is little.
+ * Invariant: all ranks make the same calls in the same order; calls are counted, and flags hold numbers that
+ * only rise. */
 #include "exchange/redist.h"
 
 #include <assert.h>
@@ -16,6 +23,8 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "transports/message.h"
+#include "transports/peer.h"
+#include "transpose/transpose_peer.h"
 
 /* ---- which cells go from whom to whom ---- */
 
@@ -57,25 +66,25 @@ box redist_plan_part(const redist_plan_cut *c, int64_t part)
         y0 + decomp_part_start(height, y, c->bands_y), y0 + decomp_part_start(height, y + 1, c->bands_y));
 }
 
-/* ---- over messages ---- */
+/* ---- what both ways know ---- */
 
-typedef struct redist_message {
-    int rank, tag;
-    box cells; /* the target's global coordinates */
-    int64_t offset_bytes, bytes;
-} redist_message;
-
-/* All messages of one way, out or in. */
+/* All messages of one way, out or in; the tag is the number of the part. */
 typedef struct redist_side {
-    redist_message *message;
+    message_part *list;
     int count;
     message_buffer buffer;
 } redist_side;
 
 struct redist {
-    redist_ends of;
+    decomp from, to;
+    device *d; /* not owned */
+    field_shape from_shape, to_shape;
     MPI_Comm comm; /* a duplicate of the caller's */
-    redist_side out, in;
+    int ranks, me;
+    box own;             /* what stays on this rank, the target's global coordinates */
+    peer *reach;         /* all ranks, in order; NULL: messages */
+    transpose_call call; /* over peer memory: all but fields and number */
+    redist_side out, in; /* over messages, as are all that follow */
     message_flow flow;
     device_event **packed; /* [out.count] */
     device_event *unpacked;
@@ -83,50 +92,181 @@ struct redist {
     void *target; /* of the call under way, as are the next two */
     int flags;
     device_stream *stream;
-    box own;           /* what stays on this rank, the target's global coordinates */
-    redist_peer *peer; /* does it all where there is one */
     sentence refusal;
 };
 
+static int64_t cell_bytes_of(const redist *r) { return (int64_t)dtype_bytes(r->to_shape.type); }
+
+/* What rank `source` sends to rank `target`, the target's global coordinates. */
+static box between(const redist *r, int source, int target)
+{
+    return redist_plan_box(&r->from, source, &r->to, target);
+}
+
+/* The first of this rank's own cells that `cells` (the target's global coordinates) names in the source, or
+ * in the target; NULL for an empty box. */
+static void *source_at(const redist *r, void *source, box cells)
+{
+    const box own = r->from.own;
+    return box_empty(cells) ? NULL : field_at(&r->from_shape, source, cells.y0 - own.x0, cells.x0 - own.y0);
+}
+
+static void *target_at(const redist *r, void *target, box cells)
+{
+    const box own = r->to.own;
+    return box_empty(cells) ? NULL : field_at(&r->to_shape, target, cells.x0 - own.x0, cells.y0 - own.y0);
+}
+
+/* ---- over peer memory ---- */
+
+int64_t redist_rings_bytes = (int64_t)48 << 20;
+
+/* The part of rank `target`'s target that rank `source` holds. */
+static transpose_part part_of(const redist *r, int source, int target)
+{
+    const box in = between(r, source, target);
+    const box from = decomp_box(&r->from, source), to = decomp_box(&r->to, target);
+    const int64_t line_cells = FIELD_ALIGN_BYTES / cell_bytes_of(r);
+    if (box_empty(in)) return (transpose_part){ 0 };
+    return (transpose_part){ box_width(in), box_height(in), (int)((in.x0 - to.x0) % line_cells),
+                             (int)((in.y0 - from.x0) % line_cells) };
+}
+
+/* The same on all ranks. Half a ring is what the lag allows for chunks to arrive, the other half for slots to
+ * come free: with three quarters and one a transpose of f32 took 726 us of 597. */
+static transpose_layout layout_of(const redist *r)
+{
+    int64_t slots = redist_rings_bytes / (r->ranks - 1) / TRANSPOSE_CHUNK_BYTES, most = 1;
+    if (slots < 2) slots = 2;
+    for (int i = 0; i < r->ranks * r->ranks; i++) {
+        const transpose_part p = part_of(r, i / r->ranks, i % r->ranks);
+        const int64_t chunks = i / r->ranks == i % r->ranks ? 0 : transpose_chunks(&p, (int)cell_bytes_of(r));
+        if (chunks > most) most = chunks;
+    }
+    if (slots > most) slots = most;
+    return (transpose_layout){
+        .ranks = r->ranks, .me = r->me, .slots = (int)slots, .lag = slots > 1 ? (int)slots / 2 : 1
+    };
+}
+
+/* False on all ranks, with the reason in r->refusal, where some pair of ranks cannot reach each other or they
+ * are too many. */
+static bool make_rings(redist *r)
+{
+    int all_ranks[TRANSPOSE_RANKS_MAX];
+    void *theirs[TRANSPOSE_RANKS_MAX];
+    transpose_call *c = &r->call;
+    if (r->ranks > TRANSPOSE_RANKS_MAX)
+        return sentence_refuse(&r->refusal, "a transpose over peer memory takes at most %d ranks",
+                               TRANSPOSE_RANKS_MAX);
+    for (int i = 0; i < r->ranks; i++) all_ranks[i] = i;
+    *c = (transpose_call){ .layout = layout_of(r),
+                           .own = part_of(r, r->me, r->me),
+                           .from_pitch = r->from_shape.pitch,
+                           .to_pitch = r->to_shape.pitch };
+    r->reach = peer_create(r->d, all_ranks, r->ranks, (size_t)transpose_layout_bytes(&c->layout), theirs,
+                           r->comm, &r->refusal);
+    if (!r->reach) return false;
+    c->shared_block = peer_own(r->reach);
+    for (int step = 1; step < r->ranks; step++) {
+        const int other = (r->me + step) % r->ranks;
+        c->pair[c->pairs++] = (transpose_pair){ .other = other,
+                                                .shared_block = theirs[other],
+                                                .out = part_of(r, r->me, other),
+                                                .in = part_of(r, other, r->me) };
+    }
+    return true;
+}
+
+static void transpose_through_rings(redist *r, void *target, void *source, int flags, device_stream *s)
+{
+    transpose_call *c = &r->call;
+    c->from = source_at(r, source, r->own);
+    c->to = target_at(r, target, r->own);
+    for (int i = 0; i < c->pairs; i++) {
+        transpose_pair *p = &c->pair[i];
+        p->from = source_at(r, source, between(r, r->me, p->other));
+        p->to = target_at(r, target, between(r, p->other, r->me));
+    }
+    DEVICE_CALL(r->d, transpose_parts, r->to_shape.type, c, flags, s);
+    c->number++;
+}
+
+/* ---- over messages ---- */
+
 static redist_side make_side(redist *r, bool out, transport_kind t)
 {
-    const int64_t cell_bytes = (int64_t)dtype_bytes(r->of.to_shape.type);
-    const int ranks = r->of.to.ranks_x * r->of.to.ranks_y, me = r->of.to.rank;
     redist_side side = { 0 };
-    int64_t bytes = 0;
-    for (int step = 1; step < ranks; step++) {
+    int64_t at = 0;
+    for (int step = 1; step < r->ranks; step++) {
         /* `step` places after this one (out) or before it (in) */
-        const int other = (me + (out ? step : ranks - step)) % ranks;
-        const box whole = redist_plan_box(&r->of.from, out ? me : other, &r->of.to, out ? other : me);
-        const redist_plan_cut cut = redist_plan_cut_of(whole, r->of.to_shape.type);
-        const int64_t parts = redist_plan_parts(&cut);
-        side.message =
-            CHECK_ALLOC(realloc(side.message, (size_t)(side.count + parts + 1) * sizeof *side.message));
-        for (int64_t p = 0; p < parts; p++) {
-            const box cells = redist_plan_part(&cut, p);
-            const redist_message m = { other, (int)p, cells, bytes, box_cells(cells) * cell_bytes };
-            side.message[side.count++] = m;
-            bytes += message_align(m.bytes);
+        const int other = (r->me + (out ? step : r->ranks - step)) % r->ranks;
+        const redist_plan_cut cut =
+            redist_plan_cut_of(between(r, out ? r->me : other, out ? other : r->me), r->to_shape.type);
+        for (int p = 0; p < redist_plan_parts(&cut); p++) {
+            const int64_t bytes = box_cells(redist_plan_part(&cut, p)) * cell_bytes_of(r);
+            message_add(&side.list, &side.count, (message_part){ other, p, at, bytes });
+            at += message_align(bytes);
         }
     }
-    side.buffer = message_buffer_create(r->of.d, t, bytes);
+    side.buffer = message_buffer_create(r->d, t, at);
     return side;
 }
 
-static void make_requests(redist *r)
+/* Of a message that goes from rank `source` to rank `target`, the target's global coordinates. */
+static box cells_of(const redist *r, const message_part *m, int source, int target)
 {
-    r->flow = message_flow_create(r->out.count, r->in.count, r->packed);
+    const redist_plan_cut cut = redist_plan_cut_of(between(r, source, target), r->to_shape.type);
+    return redist_plan_part(&cut, m->tag);
+}
+
+static void make_messages(redist *r, transport_kind t)
+{
+    device *d = r->d;
+    r->out = make_side(r, true, t);
+    r->in = make_side(r, false, t);
+    r->packed = CHECK_CALLOC(r->out.count, sizeof(device_event *));
+    for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
+    DEVICE_CALL(d, event_create, false, &r->unpacked);
+    r->flow = message_flow_create(r->out.list, r->out.count, r->out.buffer.mpi, r->in.list, r->in.count,
+                                  r->in.buffer.mpi, r->packed, r->comm);
+}
+
+/* The source's cells under `cells` (the target's global coordinates), transposed, to a dense or pitched
+ * place. */
+static void transpose(redist *r, void *to, int64_t to_pitch, void *source, box cells, int flags,
+                      device_stream *s)
+{
+    if (box_empty(cells)) return;
+    DEVICE_CALL(r->d, transpose, r->from_shape.type, to, to_pitch, source_at(r, source, cells),
+                r->from_shape.pitch, box_width(cells), box_height(cells), flags, s);
+}
+
+static void pack_all(redist *r, void *source, int flags, device_stream *s)
+{
+    const message_buffer *b = &r->out.buffer;
     for (int i = 0; i < r->out.count; i++) {
-        const redist_message *m = &r->out.message[i];
-        MPI_CHECK(MPI_Send_init(r->out.buffer.mpi + m->offset_bytes, (int)m->bytes, MPI_BYTE, m->rank, m->tag,
-                                r->comm, &r->flow.send[i]));
-    }
-    for (int i = 0; i < r->in.count; i++) {
-        const redist_message *m = &r->in.message[i];
-        MPI_CHECK(MPI_Recv_init(r->in.buffer.mpi + m->offset_bytes, (int)m->bytes, MPI_BYTE, m->rank, m->tag,
-                                r->comm, &r->flow.receive[i]));
+        const message_part *m = &r->out.list[i];
+        const box cells = cells_of(r, m, r->me, m->rank);
+        transpose(r, b->kernel + m->at, box_width(cells), source, cells,
+                  TRANSPOSE_STORE | (flags & TRANSPOSE_INCREMENT_SOURCE), s);
+        message_buffer_to_mpi(b, m->at, m->bytes, s);
+        DEVICE_CALL(r->d, event_record, r->packed[i], s);
     }
 }
+
+static void unpack_one(void *redistribution, int number)
+{
+    const redist *r = redistribution;
+    const message_part *m = &r->in.list[number];
+    const box cells = cells_of(r, m, m->rank, r->me);
+    const pack_piece piece = { box_shift(cells, -r->to.own.x0, -r->to.own.y0), m->at / cell_bytes_of(r) };
+    message_buffer_to_kernel(&r->in.buffer, m->at, m->bytes, r->stream);
+    DEVICE_CALL(r->d, unpack, &r->to_shape, r->target, r->in.buffer.kernel, &piece, 1,
+                r->flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE, r->stream);
+}
+
+/* ---- a redistribution ---- */
 
 redist *redist_create(const decomp *from, const decomp *to, device *d, const field_shape *from_shape,
                       const field_shape *to_shape, transport_kind t, MPI_Comm comm)
@@ -136,35 +276,27 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     assert(from_shape->nx == box_width(from->own) && from_shape->ny == box_height(from->own));
     assert(to_shape->nx == box_width(to->own) && to_shape->ny == box_height(to->own));
     redist *r = CHECK_CALLOC(1, sizeof *r);
-    r->of =
-        (redist_ends){ .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape };
-    r->own = redist_plan_box(from, from->rank, to, to->rank);
+    *r = (redist){ .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape };
+    r->ranks = to->ranks_x * to->ranks_y;
+    r->me = to->rank;
+    r->own = between(r, r->me, r->me);
     MPI_CHECK(ranks_dup(comm, &r->comm));
-    if (t == TRANSPORT_PEER && to->ranks_x * to->ranks_y > 1) {
-        r->peer = redist_peer_create(&r->of, r->comm, &r->refusal);
-        if (r->peer) return r;
-    }
-    if (t == TRANSPORT_PEER) t = TRANSPORT_STAGED;
-    r->out = make_side(r, true, t);
-    r->in = make_side(r, false, t);
-    r->packed = CHECK_CALLOC(r->out.count, sizeof(device_event *));
-    make_requests(r);
-    for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
-    DEVICE_CALL(d, event_create, false, &r->unpacked);
+    if (t == TRANSPORT_PEER && r->ranks > 1 && make_rings(r)) return r;
+    make_messages(r, t == TRANSPORT_PEER ? TRANSPORT_STAGED : t);
     return r;
 }
 
 static void destroy_side(redist_side *side)
 {
-    free(side->message);
+    free(side->list);
     message_buffer_destroy(&side->buffer);
 }
 
 void redist_destroy(redist **r)
 {
     if (!r || !*r) return;
-    device *d = (*r)->of.d;
-    redist_peer_destroy(&(*r)->peer);
+    device *d = (*r)->d;
+    peer_destroy(&(*r)->reach);
     if ((*r)->unpack_recorded) DEVICE_CALL(d, event_sync, (*r)->unpacked);
     for (int i = 0; i < (*r)->out.count; i++) DEVICE_CALL(d, event_destroy, &(*r)->packed[i]);
     if ((*r)->unpacked) DEVICE_CALL(d, event_destroy, &(*r)->unpacked);
@@ -177,49 +309,12 @@ void redist_destroy(redist **r)
     *r = NULL;
 }
 
-/* The source's cells under `cells` (the target's global coordinates), transposed, to a dense or pitched
- * place. */
-static void transpose(redist *r, void *to, int64_t to_pitch, void *source, box cells, int flags,
-                      device_stream *s)
-{
-    device *d = r->of.d;
-    if (box_empty(cells)) return;
-    void *from = redist_source_at(&r->of, source, cells);
-    DEVICE_CALL(d, transpose, r->of.from_shape.type, to, to_pitch, from, r->of.from_shape.pitch,
-                box_width(cells), box_height(cells), flags, s);
-}
-
-static void pack_all(redist *r, void *source, int flags, device_stream *s)
-{
-    device *d = r->of.d;
-    const message_buffer *b = &r->out.buffer;
-    for (int i = 0; i < r->out.count; i++) {
-        const redist_message *m = &r->out.message[i];
-        transpose(r, b->kernel + m->offset_bytes, box_width(m->cells), source, m->cells,
-                  TRANSPOSE_STORE | (flags & TRANSPOSE_INCREMENT_SOURCE), s);
-        message_buffer_to_mpi(b, m->offset_bytes, m->bytes, s);
-        DEVICE_CALL(d, event_record, r->packed[i], s);
-    }
-}
-
-static void unpack_one(void *redistribution, int message)
-{
-    const redist *r = redistribution;
-    device *d = r->of.d;
-    const redist_message *m = &r->in.message[message];
-    const pack_piece piece = { box_shift(m->cells, -r->of.to.own.x0, -r->of.to.own.y0),
-                               m->offset_bytes / (int64_t)dtype_bytes(r->of.to_shape.type) };
-    message_buffer_to_kernel(&r->in.buffer, m->offset_bytes, m->bytes, r->stream);
-    DEVICE_CALL(d, unpack, &r->of.to_shape, r->target, r->in.buffer.kernel, &piece, 1,
-                r->flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE, r->stream);
-}
-
 void redist_transpose(redist *r, void *target, void *source, int flags, device_stream *s)
 {
-    device *d = r->of.d;
+    device *d = r->d;
     assert(target != source);
-    if (r->peer) {
-        redist_peer_transpose(r->peer, target, source, flags, s);
+    if (r->reach) {
+        transpose_through_rings(r, target, source, flags, s);
         return;
     }
     r->target = target;
@@ -228,9 +323,7 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
     if (r->unpack_recorded) DEVICE_CALL(d, event_sync, r->unpacked); /* the receive buffer is free again */
     message_flow_begin(&r->flow);
     pack_all(r, source, flags, s);
-    if (!box_empty(r->own))
-        transpose(r, redist_target_at(&r->of, target, r->own), r->of.to_shape.pitch, source, r->own, flags,
-                  s);
+    transpose(r, target_at(r, target, r->own), r->to_shape.pitch, source, r->own, flags, s);
     message_flow_end(&r->flow, d, unpack_one, r);
     DEVICE_CALL(d, event_record, r->unpacked, s);
     r->unpack_recorded = true;
@@ -238,8 +331,10 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
 
 int64_t redist_sent_bytes(const redist *r)
 {
-    int64_t bytes = r->peer ? redist_peer_sent_bytes(r->peer) : 0;
-    for (int i = 0; i < r->out.count; i++) bytes += r->out.message[i].bytes;
+    int64_t bytes = 0;
+    for (int i = 0; i < r->out.count; i++) bytes += r->out.list[i].bytes;
+    for (int i = 0; i < r->call.pairs; i++)
+        bytes += r->call.pair[i].out.rows * r->call.pair[i].out.cols * cell_bytes_of(r);
     return bytes;
 }
 

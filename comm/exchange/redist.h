@@ -31,7 +31,12 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
 int64_t redist_sent_bytes(const redist *r);
 const char *redist_refusal(const redist *r); /* "", or why TRANSPORT_PEER is not used: a sentence part */
 
-/* ---- which cells go from whom to whom: pure arithmetic; for redist_peer.c and tests ----
+/* Bytes of a rank's rings in peer memory, fewer where all parts are smaller: as much as links have under way.
+ * 16384 x 16384 f64 and f32, A += 1, on four H200s: 1143 and 666 us with 32 MiB, 1153 and 597 with 48, 1173
+ * and 616 with 96. The same on all ranks; tests change it before a redist is created. */
+extern int64_t redist_rings_bytes;
+
+/* ---- which cells go from whom to whom: pure arithmetic, for tests ----
  * A cell of the target at (x, y) is the source's cell at (y, x). What rank p sends to rank q is the part of
  * p's source box, mirrored at the diagonal, that lies in q's target box: a box in the target's global
  * coordinates. These boxes of all pairs tile the target. Each is cut into parts, one message each: small
@@ -54,46 +59,3 @@ typedef struct redist_plan_cut {
 redist_plan_cut redist_plan_cut_of(box whole, dtype t);
 int64_t redist_plan_parts(const redist_plan_cut *c);
 box redist_plan_part(const redist_plan_cut *c, int64_t part);
-
-/* Both ends of a transpose as this rank sees them. */
-typedef struct redist_ends {
-    decomp from, to;
-    device *d; /* not owned */
-    field_shape from_shape, to_shape;
-} redist_ends;
-
-/* The first of this rank's own cells that `cells` (the target's global coordinates) names in the source, or
- * in the target; NULL for an empty box. */
-static inline void *redist_source_at(const redist_ends *e, void *source, box cells)
-{
-    const box own = e->from.own;
-    return box_empty(cells) ? NULL : field_at(&e->from_shape, source, cells.y0 - own.x0, cells.x0 - own.y0);
-}
-
-static inline void *redist_target_at(const redist_ends *e, void *target, box cells)
-{
-    const box own = e->to.own;
-    return box_empty(cells) ? NULL : field_at(&e->to_shape, target, cells.x0 - own.x0, cells.y0 - own.y0);
-}
-
-/* ---- over peer memory (redist_peer.c) ----
- * Every rank's kernel stores what others need into rings in their memory. No messages, no host between the
- * calls. */
-
-typedef struct redist_peer redist_peer;
-
-/* Bytes of a rank's rings, fewer where all parts are smaller: as much as links have under way. 16384 x
- * 16384 f64 and f32, A += 1, on four H200s: 1143 and 666 us with 32 MiB, 1153 and 597 with 48, 1173 and 616
- * with 96. The same on all ranks; tests change it before a redist is created. */
-extern int64_t redist_peer_rings_bytes;
-
-/* comm is used, not owned. NULL on all ranks, with the same sentence part in why, where some pair of ranks
- * cannot reach each other or they are too many. */
-redist_peer *redist_peer_create(const redist_ends *ends, MPI_Comm comm, sentence *why);
-/* Waits for the device. Collective. */
-void redist_peer_destroy(redist_peer **r);
-
-/* The same as redist_transpose; enqueued, not waited for. */
-void redist_peer_transpose(redist_peer *r, void *target, void *source, int flags, device_stream *s);
-
-int64_t redist_peer_sent_bytes(const redist_peer *r); /* of this rank's source, read by others */

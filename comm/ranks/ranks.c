@@ -8,44 +8,47 @@
 #include "core/fp.h"
 #include "ranks/check.h"
 
-/* Did a launcher (mpirun, srun, ...) start this process? By the variables that it leaves in the environment.
- * */
-static bool launched(void)
+/* The variables that launchers leave in the environment: Open MPI's and PRRTE's, MVAPICH's, those of PMI
+ * (MPICH's hydra, Intel MPI, Cray, Flux), Slurm's and PMIx's. Of the first four, which say how many processes
+ * were started, the first that is there is the innermost launcher's in most nests. */
+static const char *const left[] = { "OMPI_COMM_WORLD_SIZE",
+                                    "MV2_COMM_WORLD_SIZE",
+                                    "PMI_SIZE",
+                                    "SLURM_STEP_NUM_TASKS",
+                                    "PMIX_RANK",
+                                    "PMI_RANK",
+                                    "PMI_FD" };
+enum { LEFT = sizeof left / sizeof *left, COUNTS = 4, SLURM = COUNTS - 1 };
+
+/* The first of them that shows a launcher (mpirun, srun, ...); LEFT: none started this process. Slurm's must
+ * count several tasks: a batch script is one, whatever its job has, and a shell of `srun --pty`, which has
+ * its step's tasks in the environment, starts what is meant alone. */
+static int launcher(void)
 {
-    /* Open MPI and PRRTE, PMIx, PMI (MPICH's hydra, Intel MPI, Cray, Flux), MVAPICH */
-    static const char *const left[] = { "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "PMI_FD",
-                                        "MV2_COMM_WORLD_SIZE" };
-    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
-        if (getenv(left[i])) return true;
-    /* srun without any of these: several tasks in this step (a batch script is one, whatever its job has) */
-    const char *const tasks = getenv("SLURM_STEP_NUM_TASKS");
-    return tasks && getenv("SLURM_PROCID") && strtol(tasks, NULL, 10) > 1;
+    for (int i = 0; i < LEFT; i++) {
+        const char *const text = getenv(left[i]);
+        if (text && (i != SLURM || (strtol(text, NULL, 10) > 1 && !getenv("SLURM_PTY_PORT")))) return i;
+    }
+    return LEFT;
 }
 
 bool ranks_apart(sentence *why)
 {
-    /* the first that is there: that of the innermost launcher in most nests */
-    static const char *const counts[] = { "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE",
-                                          "SLURM_STEP_NUM_TASKS" };
-    size_t i = 0;
-    while (i + 1 < sizeof counts / sizeof *counts && !getenv(counts[i])) i++;
-    const char *const text = getenv(counts[i]);
-    /* a shell of `srun --pty` has the tasks of its step in its environment, and starts what is meant alone */
-    const bool shell = getenv("SLURM_PTY_PORT") && strncmp(counts[i], "SLURM", 5) == 0;
-    const long started = text && !shell ? strtol(text, NULL, 10) : 1;
+    const int by = launcher();
+    const long started = by < COUNTS ? strtol(getenv(left[by]), NULL, 10) : 1;
     if (WEFT_SIM || started <= 1 || ranks_count(ranks_world()) > 1) return false;
     sentence_set(why,
                  "%s = %ld, but MPI sees one rank: each of %ld processes would run the whole alone; start "
                  "them by the launcher of the MPI that weft was built with (weft --version), under Slurm by "
                  "srun --mpi=pmix; where one process is meant, unset %s",
-                 counts[i], started, started, counts[i]);
+                 left[by], started, started, left[by]);
     return true;
 }
 
 void ranks_begin(bool needed)
 {
     int given = 0;
-    if (!needed && !launched()) return;
+    if (!needed && launcher() == LEFT) return;
     check_guard("MPI_Init");
     MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given));
     (void)fp_default();

@@ -89,25 +89,48 @@ void placement_nics(const placement *p, const char *sysfs, char *out, size_t byt
 
 /* ---- who drives what ---- */
 
-static bool is_same(const placement_gpu *a, const placement_gpu *b)
+static bool is_same(const placement_seat *a, const placement_seat *b)
 {
     return a->host == b->host && strcmp(a->uuid, b->uuid) == 0;
 }
 
-placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers,
-                                sentence *words)
+/* Adds how many threads share the CPUs of a rank, and what binds them, where they are too many. */
+static bool is_crowded(const placement_seat *all, int ranks, int me, sentence *words)
+{
+    cpu_set_t together = all[me].cpus, common;
+    int sharing = 0, threads = 0;
+    for (int i = 0; i < ranks; i++) {
+        CPU_AND(&common, &all[i].cpus, &all[me].cpus);
+        if (CPU_COUNT(&common) == 0) continue;
+        CPU_OR(&together, &together, &all[i].cpus);
+        threads += all[i].threads;
+        sharing++;
+    }
+    const int cpus = CPU_COUNT(&together);
+    if (threads <= cpus || cpus >= all[me].allowed) return false;
+    sentence_add(words,
+                 "%s%d threads of %d rank%s share %d of %d CPUs: OMP_PROC_BIND or the launcher binds them "
+                 "there (mpirun --bind-to none, srun --cpus-per-task give a rank more)",
+                 words->text[0] ? "; " : "", threads, sharing, sharing == 1 ? "" : "s", cpus,
+                 all[me].allowed);
+    return true;
+}
+
+placement_fault placement_judge(const placement *p, const placement_seat *all, int ranks, int me,
+                                int *sharers, sentence *words)
 {
     placement_fault worst = PLACEMENT_RIGHT;
-    int here = 0, gpus = 0; /* ranks of the host; different GPUs that they drive */
-    *sharers = 0;
+    int here = 0, gpus = 0,
+        same = 0; /* ranks of the host; different GPUs that they drive; ranks on its own */
     words->text[0] = '\0';
     for (int i = 0; i < ranks; i++) {
         int first = 0;
         while (!is_same(&all[first], &all[i])) first++;
         here += all[i].host == all[me].host;
         gpus += all[i].host == all[me].host && first == i;
-        *sharers += is_same(&all[i], &all[me]);
+        same += is_same(&all[i], &all[me]);
     }
+    *sharers = all[me].uuid[0] ? same : 1;
     if (*sharers > 1) {
         worst = PLACEMENT_SHARED;
         sentence_set(words, "%d ranks take turns on its GPU%s", *sharers,
@@ -129,27 +152,7 @@ placement_fault placement_judge(const placement *p, const placement_gpu *all, in
                      words->text[0] ? "; " : "", p->nodes[0] ? p->nodes : "unknown", p->near_node,
                      p->near_cpus);
     }
-    return worst;
-}
-
-bool placement_crowded(const placement_seat *all, int ranks, int me, sentence *words)
-{
-    cpu_set_t together = all[me].cpus, common;
-    int sharing = 0, threads = 0;
-    for (int i = 0; i < ranks; i++) {
-        CPU_AND(&common, &all[i].cpus, &all[me].cpus);
-        if (CPU_COUNT(&common) == 0) continue;
-        CPU_OR(&together, &together, &all[i].cpus);
-        threads += all[i].threads;
-        sharing++;
-    }
-    const int cpus = CPU_COUNT(&together);
-    if (threads <= cpus || cpus >= all[me].allowed) return false;
-    sentence_set(words,
-                 "%d threads of %d rank%s share %d of %d CPUs: OMP_PROC_BIND or the launcher binds them "
-                 "there (mpirun --bind-to none, srun --cpus-per-task give a rank more)",
-                 threads, sharing, sharing == 1 ? "" : "s", cpus, all[me].allowed);
-    return true;
+    return is_crowded(all, ranks, me, words) && !worst ? PLACEMENT_CROWDED : worst;
 }
 
 int placement_turn(char (*first)[DEVICE_UUID_BYTES], int rank, int visible)

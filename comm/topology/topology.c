@@ -29,22 +29,15 @@ static bool mpi_claims_cuda(void) { return MPIX_Query_cuda_support() == 1; }
 static bool mpi_claims_cuda(void) { return false; }
 #endif
 
-/* "0-3,8": the CPUs that the scheduler may use for this process, as many as there is room for. */
-static void binding_list(char *out, size_t bytes)
+/* "0-3,8": the CPUs that the scheduler may use for this process; of a longer list what there is room for. */
+static void binding_list(char out[256])
 {
-    enum { RANGE_BYTES = 16 };
-    cpu_set_t set;
-    size_t used = 0;
-    (void)snprintf(out, bytes, "unknown");
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return;
-    for (size_t first = 0; first < CPU_SETSIZE && used + RANGE_BYTES < bytes; first++) {
-        size_t last = first;
-        if (!CPU_ISSET(first, &set)) continue;
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) last++;
-        used += (size_t)snprintf(out + used, bytes - used, "%s%zu", used ? "," : "", first);
-        if (last > first) used += (size_t)snprintf(out + used, bytes - used, "-%zu", last);
-        first = last;
-    }
+    char line[512];
+    FILE *const status = fopen("/proc/self/status", "r");
+    strcpy(out, "unknown");
+    while (status && fgets(line, sizeof line, status)) (void)sscanf(line, "Cpus_allowed_list: %255s", out);
+    if (status) (void)fclose(status);
+    if (strlen(out) == 255) *strrchr(out, ',') = '\0';
 }
 
 void topology_mpi_version(char *out, size_t bytes)
@@ -73,7 +66,7 @@ void topology_create(topology *t)
     if (WEFT_SIM) MPI_CHECK(MPI_Get_processor_name(host_name, &length)); /* its simulated host */
     else (void)gethostname(host_name, sizeof host_name - 1);
     (void)printable(t->host, sizeof t->host, host_name);
-    binding_list(t->binding, sizeof t->binding);
+    binding_list(t->binding);
     topology_mpi_version(t->mpi_version, sizeof t->mpi_version);
     t->mpi_claims_cuda = t->comm != MPI_COMM_NULL && mpi_claims_cuda();
 }
@@ -121,7 +114,7 @@ static int choose_gpu(const topology *t, int visible)
 }
 
 /* Debug builds: the GPU that this rank is to pretend to drive. */
-static bool pretend_gpu(const topology *t, placement_gpu *mine, char pci[DEVICE_PCI_BYTES])
+static void pretend_gpu(const topology *t, placement_seat *mine, char pci[DEVICE_PCI_BYTES])
 {
 #ifdef WEFT_DEBUG
     const char *p = getenv("WEFT_PRETEND_GPUS");
@@ -131,9 +124,6 @@ static bool pretend_gpu(const topology *t, placement_gpu *mine, char pci[DEVICE_
     for (; p && sscanf(p, "%15s%n", word, &used) == 1; p += used, mine->visible++)
         if (mine->visible == 0 || mine->visible == number) memcpy(pci, word, sizeof word);
     if (pci[0]) snprintf(mine->uuid, sizeof mine->uuid, "GPU-%s", pci);
-    return pci[0];
-#else
-    return false;
 #endif
 }
 
@@ -148,7 +138,7 @@ static void note_worst(topology *t, placement_fault fault, sentence *notes)
     if (worst == 0) return;
     MPI_CHECK(ranks_allreduce(&alike, 1, MPI_INT, MPI_SUM, t->comm));
     if (alike > 1) sentence_add(&t->worst, "; %d of %d ranks are placed like that", alike, t->ranks);
-    *notes = t->worst;
+    sentence_add(notes, "%s%s", notes->text[0] ? "; " : "", t->worst.text);
 }
 
 /* CPUs that the cpuset leaves this thread, whatever a launcher bound it to. */
@@ -163,9 +153,13 @@ static int cpus_allowed(void)
     return allowed;
 }
 
-static placement_seat seat_of(const device *d)
+static placement_seat seat_of(const topology *t, const device *d)
 {
-    placement_seat mine = { .threads = d->kind == DEVICE_HOST ? d->threads : 1, .allowed = cpus_allowed() };
+    placement_seat mine = { .host = t->where->of[t->rank],
+                            .visible = d->kind == DEVICE_CUDA ? device_cuda_count(NULL) : 0,
+                            .threads = d->kind == DEVICE_HOST ? d->threads : 1,
+                            .allowed = WEFT_SIM ? 0 : cpus_allowed() };
+    memcpy(mine.uuid, d->uuid, sizeof mine.uuid);
 #pragma omp parallel num_threads(mine.threads)
     {
         cpu_set_t cpus;
@@ -177,44 +171,21 @@ static placement_seat seat_of(const device *d)
     return mine;
 }
 
-/* A note names the first rank with more threads than CPUs bound to the same CPUs. */
-static void note_crowd(topology *t, const device *d, sentence *notes)
-{
-    const placement_seat mine = seat_of(d);
-    sentence words;
-    placement_seat *all = CHECK_CALLOC(t->local_ranks, sizeof *all);
-    MPI_CHECK(ranks_allgather(&mine, sizeof mine, all, t->where->mine));
-    const bool crowded = placement_crowded(all, t->local_ranks, t->local_rank, &words);
-    free(all);
-    if (crowded) sentence_add(&t->wrong, "%s%s", t->wrong.text[0] ? "; " : "", words.text);
-    sentence_set(&words, "rank %d on %s: %s", t->rank, t->host, t->wrong.text);
-    if (!agree_or_say(!crowded, &words, t->comm))
-        sentence_add(notes, "%s%s", notes->text[0] ? "; " : "", words.text);
-}
-
 static void place(topology *t, const device *d, sentence *notes)
 {
     cpu_set_t cpus;
-    placement_gpu mine = { .host = t->where->of[t->rank],
-                           .visible = d->kind == DEVICE_CUDA ? device_cuda_count(NULL) : 0 };
-    memcpy(mine.uuid, d->uuid, sizeof mine.uuid);
+    placement_seat mine = seat_of(t, d), *all = CHECK_CALLOC(t->local_ranks, sizeof *all);
     memcpy(t->pci, d->pci, sizeof t->pci);
-    const bool pretends = pretend_gpu(t, &mine, t->pci);
+    pretend_gpu(t, &mine, t->pci);
     /* more CPUs than a set holds */
     if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) memset(&cpus, 0xff, sizeof cpus);
     placement_read(&t->at, sysfs_root(), t->pci, &cpus);
-    t->ranks_on_device = 1;
-    t->speaks_for_device = false;
-    t->wrong.text[0] = t->worst.text[0] = '\0';
-    if (d->kind == DEVICE_HOST && !pretends) return;
-    placement_gpu *all = CHECK_ALLOC(malloc((size_t)t->local_ranks * sizeof *all));
     MPI_CHECK(ranks_allgather(&mine, sizeof mine, all, t->where->mine));
     t->speaks_for_device = d->uuid[0] != '\0';
     for (int i = 0; i < t->local_rank; i++)
         t->speaks_for_device = t->speaks_for_device && strcmp(all[i].uuid, mine.uuid) != 0;
-    const placement_fault fault =
-        placement_judge(&t->at, all, t->local_ranks, t->local_rank, &t->ranks_on_device, &t->wrong);
-    note_worst(t, fault, notes);
+    note_worst(t, placement_judge(&t->at, all, t->local_ranks, t->local_rank, &t->ranks_on_device, &t->wrong),
+               notes);
     free(all);
 }
 
@@ -266,6 +237,5 @@ device *topology_device(topology *t, topology_choice choice, int threads, senten
 {
     device *d = make_device(t, choice, threads, why, notes);
     if (d) place(t, d, notes);
-    if (d && !WEFT_SIM) note_crowd(t, d, notes);
     return d;
 }

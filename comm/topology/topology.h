@@ -97,15 +97,20 @@ void placement_read(placement *p, const char *sysfs, const char *pci, const cpu_
  * (without a GPU on the first of the rank's): "mlx5_0,mlx5_1". Takes some 10 us per card. */
 void placement_nics(const placement *p, const char *sysfs, char *out, size_t bytes);
 
-typedef struct placement_gpu {    /* what a rank tells the others on its machine; plain bytes */
+typedef struct placement_seat {   /* what a rank tells the others on its machine; plain bytes */
     int host;                     /* its host's number */
     int visible;                  /* GPUs that the rank sees */
     char uuid[DEVICE_UUID_BYTES]; /* of the one that it drives; "" on the host device */
-} placement_gpu;
+    cpu_set_t cpus;               /* that its threads may use, as they are bound; */
+    int threads;                  /* of a GPU's rank one */
+    int allowed;                  /* CPUs that it could be given here */
+} placement_seat;
 
-/* From the least to the worst. */
+/* From the least to the worst. Crowded: more threads than there are CPUs in them share the CPUs of a rank,
+ * while others are left. */
 typedef enum placement_fault {
     PLACEMENT_RIGHT,
+    PLACEMENT_CROWDED,
     PLACEMENT_FAR,
     PLACEMENT_SEES_ONE,
     PLACEMENT_SHARED
@@ -113,18 +118,8 @@ typedef enum placement_fault {
 
 /* The worst of what is wrong with rank `me` of those that `all` has, and all of it in words, "" for nothing.
  * sharers: the ranks on its GPU, itself included. */
-placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers,
-                                sentence *words);
-
-typedef struct placement_seat { /* of a rank, for the others on its host; plain bytes */
-    cpu_set_t cpus; /* that its threads may use, as they are bound; */
-    int threads;    /* of a GPU's rank one */
-    int allowed;    /* CPUs that it could be given here */
-} placement_seat;
-
-/* Do more threads than there are CPUs in them share the CPUs of rank `me`, while others are left? words: how
- * many, and what binds them. */
-bool placement_crowded(const placement_seat *all, int ranks, int me, sentence *words);
+placement_fault placement_judge(const placement *p, const placement_seat *all, int ranks, int me,
+                                int *sharers, sentence *words);
 
 /* Which of its `visible` GPUs a rank takes: ranks of a host whose first visible GPU is the same take theirs
  * in turns. first: [rank + 1], uuids. */

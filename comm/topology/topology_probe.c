@@ -23,28 +23,27 @@ enum { LIMIT_S = 15 };
 
 /* ---- a process that finds no trace of the job ---- */
 
-static bool starts_with_any(const char *s, const char *const *prefixes)
+/* Is it TMPDIR, or does it tell an MPI library that the process belongs to a job? What the user set for the
+ * library (OMPI_MCA_btl, UCX_TLS) must reach the child: it decides what is probed. */
+static bool is_left_out(const char *variable)
 {
-    while (*prefixes && strncmp(s, *prefixes, strlen(*prefixes)) != 0) prefixes++;
-    return *prefixes != NULL;
-}
-
-/* Does it tell an MPI library that the process belongs to a job? What the user set for the library
- * (OMPI_MCA_btl, UCX_TLS) does not, and must reach the child: it decides what is probed. */
-static bool is_job_variable(const char *variable)
-{
-    /* mpirun passes the identity of the job and of the rank in these MCA variables. */
-    static const char *const ompi_identity[] = { "OMPI_MCA_orte",          "OMPI_MCA_ess",
-                                                 "OMPI_MCA_pmix",          "OMPI_MCA_prte",
-                                                 "OMPI_MCA_schizo",        "OMPI_MCA_initial_wdir",
-                                                 "OMPI_MCA_shmem_RUNTIME", NULL };
-    static const char *const ompi_users[] = { "OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", NULL };
-    /* Open MPI and PRRTE, PMIx and PMI, Slurm, MPICH's hydra, Cray, Flux */
-    static const char *const job[] = { "OMPI_",           "PMIX_",  "PMI_",  "PRTE_", "PRRTE_",
-                                       "ORTE_",           "SLURM_", "SRUN_", "HYD",   "MPI_LOCALRANKID",
-                                       "MPI_LOCALNRANKS", "PALS_",  "ALPS_", "FLUX_", NULL };
-    if (starts_with_any(variable, ompi_identity)) return true;
-    return !starts_with_any(variable, ompi_users) && starts_with_any(variable, job);
+    static const char *const prefixes[] = {
+        "TMPDIR=",
+        /* the identity of the job and of the rank, which mpirun passes in MCA variables */
+        "OMPI_MCA_orte", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_prte", "OMPI_MCA_schizo",
+        "OMPI_MCA_initial_wdir", "OMPI_MCA_shmem_RUNTIME",
+        /* other ones, which are the user's, stay */
+        "+OMPI_MCA_", "+OMPI_ALLOW_RUN_AS_ROOT",
+        /* Open MPI and PRRTE, PMIx and PMI, Slurm, MPICH's hydra, Cray, Flux */
+        "OMPI_", "PRTE_", "PRRTE_", "ORTE_", "PMIX_", "PMI_", "SLURM_", "SRUN_", "HYD", "MPI_LOCALRANKID",
+        "MPI_LOCALNRANKS", "PALS_", "ALPS_", "FLUX_"
+    };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        const bool stays = prefixes[i][0] == '+';
+        const char *const prefix = prefixes[i] + stays;
+        if (strncmp(variable, prefix, strlen(prefix)) == 0) return !stays;
+    }
+    return false;
 }
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
@@ -56,13 +55,11 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
 /* The strings stay the environment's own; the array is the caller's to free. tmpdir: "TMPDIR=..." */
 static char **environment_of_child(char *tmpdir)
 {
-    static const char *const replaced[] = { "TMPDIR=", NULL };
     size_t count = 0, kept = 0;
     while (environ[count]) count++;
     char **clean = CHECK_ALLOC(malloc((count + 2) * sizeof *clean));
     for (size_t i = 0; i < count; i++)
-        if (!starts_with_any(environ[i], replaced) && !is_job_variable(environ[i]))
-            clean[kept++] = environ[i];
+        if (!is_left_out(environ[i])) clean[kept++] = environ[i];
     clean[kept++] = tmpdir;
     clean[kept] = NULL;
     return clean;
@@ -123,39 +120,35 @@ static const char *messages(MPI_Comm comm, int to, int from, const char *out, ch
     return NULL;
 }
 
-/* Sends a pattern of this rank's own to `to` and receives as much from `from`, both from and into device
- * memory; host: as many bytes. */
-static const char *exchange(device *d, device_stream *s, MPI_Comm comm, int to, int from, char *memory,
-                            unsigned char *host, size_t bytes)
-{
-    const int rank = ranks_mine(comm);
-    char *const in = memory + bytes;
-    for (size_t i = 0; i < bytes; i++) host[i] = pattern(rank, i);
-    if (d->copy(d, memory, host, bytes, s) != 0 || d->fill_bytes(d, in, 0, bytes, s) != 0 ||
-        d->stream_sync(d, s) != 0)
-        return "copying to device memory failed";
-    const char *const wrong = messages(comm, to, from, memory, in, (int)bytes);
-    if (wrong) return wrong;
-    bool same = d->copy(d, host, in, bytes, s) == 0 && d->stream_sync(d, s) == 0;
-    for (size_t i = 0; i < bytes && same; i++) same = host[i] == pattern(from, i);
-    return same ? NULL : "data arrived damaged";
-}
-
-/* Exchanges of several sizes, until one goes wrong on any rank; NULL, or what went wrong here. Then MPI may
- * still use the device memory: it stays. */
+/* Exchanges of several sizes, until one goes wrong on any rank: a pattern of this rank's own to `to`, as much
+ * from `from`, out of and into device memory. NULL, or what went wrong here; then MPI may still use the
+ * device memory: it stays. */
 static const char *exchanges(device *d, MPI_Comm comm, int to, int from)
 {
     static const size_t sizes_bytes[] = { 64, 64 << 10, 8 << 20 };
     enum { SIZES = sizeof sizes_bytes / sizeof *sizes_bytes };
     const size_t most_bytes = sizes_bytes[SIZES - 1]; /* a block of its own (message_block_bytes) */
+    const int rank = ranks_mine(comm);
     device_stream *s = NULL;
     void *memory = NULL;
     const bool ready = d->stream_create(d, false, &s) == 0 &&
                        d->alloc(d, DEVICE_MEMORY_DEVICE, 2 * most_bytes, &memory) == 0;
     const char *wrong = ready ? NULL : "no device memory or stream for the probe";
     unsigned char *host = CHECK_CALLOC(most_bytes, 1);
-    for (int i = 0; i < SIZES && agree_all(!wrong, comm); i++)
-        wrong = exchange(d, s, comm, to, from, memory, host, sizes_bytes[i]);
+    for (int k = 0; k < SIZES; k++) {
+        const size_t bytes = sizes_bytes[k];
+        char *const in = (char *)memory + bytes;
+        for (size_t i = 0; i < bytes; i++) host[i] = pattern(rank, i);
+        if (!wrong && (d->copy(d, memory, host, bytes, s) != 0 || d->fill_bytes(d, in, 0, bytes, s) != 0 ||
+                       d->stream_sync(d, s) != 0))
+            wrong = "copying to device memory failed";
+        if (!agree_all(!wrong, comm)) break; /* before a rank waits for a message that none sends */
+        wrong = messages(comm, to, from, memory, in, (int)bytes);
+        if (wrong) continue;
+        bool same = d->copy(d, host, in, bytes, s) == 0 && d->stream_sync(d, s) == 0;
+        for (size_t i = 0; i < bytes && same; i++) same = host[i] == pattern(from, i);
+        if (!same) wrong = "data arrived damaged";
+    }
     free(host);
     if (wrong) return wrong;
     (void)d->free(d, DEVICE_MEMORY_DEVICE, memory);

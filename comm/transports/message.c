@@ -47,12 +47,25 @@ void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t b
 
 /* ---- messages under way ---- */
 
-message_flow message_flow_create(int sends, int receives, device_event **ready)
+void message_add(message_part **list, int *count, message_part m)
+{
+    *list = CHECK_ALLOC(realloc(*list, ((size_t)*count + 1) * sizeof m));
+    (*list)[(*count)++] = m;
+}
+
+message_flow message_flow_create(const message_part *out, int sends, char *from, const message_part *in,
+                                 int receives, char *to, device_event **ready, MPI_Comm comm)
 {
     message_flow f = { .sends = sends, .receives = receives, .ready = ready };
     f.send = CHECK_CALLOC(sends + receives, sizeof *f.send);
     f.receive = f.send + sends;
     f.arrived = CHECK_CALLOC(receives, sizeof *f.arrived);
+    for (int i = 0; i < sends; i++)
+        MPI_CHECK(MPI_Send_init(from + out[i].at, (int)out[i].bytes, MPI_BYTE, out[i].rank, out[i].tag, comm,
+                                &f.send[i]));
+    for (int i = 0; i < receives; i++)
+        MPI_CHECK(MPI_Recv_init(to + in[i].at, (int)in[i].bytes, MPI_BYTE, in[i].rank, in[i].tag, comm,
+                                &f.receive[i]));
     return f;
 }
 

@@ -62,6 +62,25 @@ void message_buffer_destroy(message_buffer *b);
 void message_buffer_to_mpi(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 
+/* A message: bytes [at, at + bytes) of a buffer, or of a field. */
+typedef struct message_part {
+    int rank, tag;
+    int64_t at, bytes;
+} message_part;
+/* Appends one to a list, which the caller frees. */
+void message_add(message_part **list, int *count, message_part m);
+
+/* ---- messages by NCCL, on the stream (transport_nccl.c) ---- */
+
+typedef struct message_nccl message_nccl; /* a communicator of NCCL's, which lives as long as its MPI one */
+/* NULL on all ranks, with the reason in why, where there is none. */
+message_nccl *message_nccl_of(const transport_links *on, sentence *why);
+/* Enqueues as many messages each way, of memory that kernels see. They match in the order of the senders. */
+void message_nccl_exchange(message_nccl *n, const message_part *out, char *from, const message_part *in,
+                           char *to, int count, device_stream *s);
+
+/* ---- messages by MPI ---- */
+
 /* The messages of one exchange, which leave as soon as what they carry is there, and are handed on one by one
  * as they arrive. */
 typedef struct message_flow {
@@ -74,8 +93,8 @@ typedef struct message_flow {
 } message_flow;
 typedef void message_take(void *context, int message);
 
-/* With room for the requests, which the caller then makes. */
-message_flow message_flow_create(int sends, int receives, device_event **ready);
+message_flow message_flow_create(const message_part *out, int sends, char *from, const message_part *in,
+                                 int receives, char *to, device_event **ready, MPI_Comm comm);
 void message_flow_destroy(message_flow *f);
 void message_flow_begin(message_flow *f); /* posts the receives; then the caller records the events */
 /* Starts what is ready, hands on what has arrived; never waits. */

@@ -17,6 +17,7 @@ struct peer {
     device *d; /* not owned */
     MPI_Comm comm;
     void *own;
+    size_t bytes;  /* of it */
     void **mapped; /* [openings] */
     int openings;
 };
@@ -32,35 +33,32 @@ static void look_for_other_hosts(const peer *p, const int *ranks, int count, sen
     hosts_destroy(&h);
 }
 
-/* Each block begins with these bytes until its neighbours have read them. */
+/* A block is full of its rank's byte until its neighbours have read the first ones. */
 enum { PROBE_BYTES = 256 };
 static int probe_byte(int rank) { return 1 + rank % 251; }
 
-static void fill_own(peer *p, int byte, size_t bytes)
+static void fill_own(peer *p, int byte)
 {
     device *d = p->d;
     device_stream *s;
+    if (!p->own) return;
     DEVICE_CALL(d, stream_create, false, &s);
-    DEVICE_CALL(d, fill_bytes, p->own, byte, bytes, s);
+    DEVICE_CALL(d, fill_bytes, p->own, byte, p->bytes, s);
     DEVICE_CALL(d, stream_sync, s);
     DEVICE_CALL(d, stream_destroy, &s);
 }
 
-/* The own block, all 0 but for the probe; why says that there is no memory for it. */
+/* why says that there is no memory for the own block. */
 static void make_own(peer *p, size_t bytes, sentence *why)
 {
     device *d = p->d;
+    const int me = ranks_mine(p->comm);
     if (bytes == 0) return;
-    if (bytes < PROBE_BYTES) bytes = PROBE_BYTES;
-    const int code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &p->own);
-    if (code != 0) {
-        p->own = NULL;
-        sentence_set(why, "rank %d has no device memory to share: %s", ranks_mine(p->comm),
-                     d->error_text(code));
-        return;
-    }
-    fill_own(p, 0, bytes);
-    fill_own(p, probe_byte(ranks_mine(p->comm)), PROBE_BYTES);
+    p->bytes = bytes < PROBE_BYTES ? PROBE_BYTES : bytes;
+    const int code = d->alloc(d, DEVICE_MEMORY_DEVICE, p->bytes, &p->own);
+    if (code != 0) p->own = NULL;
+    if (code != 0) sentence_set(why, "rank %d has no device memory to share: %s", me, d->error_text(code));
+    fill_own(p, probe_byte(me));
 }
 
 /* The offer of a rank: the handle, and whether there is one. Plain bytes, so that it travels as it is. */
@@ -94,7 +92,7 @@ static void open_all(peer *p, const int *ranks, int count, void **theirs, senten
     free(offers);
 }
 
-/* Reads what every neighbour's block begins with, and clears the own probe once all ranks have. */
+/* Reads what every neighbour's block begins with, and clears the own one once all ranks have. */
 static bool read_probes(peer *p, const int *ranks, int count, void *const *theirs, sentence *why)
 {
     device *d = p->d;
@@ -115,7 +113,7 @@ static bool read_probes(peer *p, const int *ranks, int count, void *const *their
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, seen);
     DEVICE_CALL(d, stream_destroy, &s);
     const bool right = agree_or_say(!why->text[0], why, p->comm);
-    if (p->own) fill_own(p, 0, PROBE_BYTES);
+    fill_own(p, 0);
     MPI_CHECK(ranks_barrier(p->comm)); /* no rank stores into a block that is cleared later */
     return right;
 }

@@ -109,7 +109,7 @@ const transport_traits *transport_traits_of(transport_kind t);
 /* Those that auto tries, in that order; TRANSPORT_AUTO after the last. */
 extern const transport_kind transport_turns[];
 
-/* The rows' creates. transport_message_create makes staged, aware and mapped. */
-transport_create transport_message_create, transport_peer_create, transport_nccl_create;
+/* The rows' creates. transport_message_create makes all but peer. */
+transport_create transport_message_create, transport_peer_create;
 extern const bool transport_nccl_built; /* into this program; whether the library is here shows when it is
                                          * asked for */

@@ -1,6 +1,5 @@
-/* The transport nccl: all boundary boxes packed by one kernel, one grouped call of sends and receives, one
- * unpack, all on the exchange's stream, so that the host never waits. Where all boxes are contiguous they are
- * sent and received where they are.
+/* The messages of the transport nccl: one grouped call of sends and receives, on the exchange's stream, so
+ * that the host never waits.
  *
  * NCCL has no tags: messages between two ranks match in the order of the calls. Two ranks may share several
  * links (two ranks around a periodic axis), so sends go out by rising direction of the sender, and receives
@@ -14,7 +13,7 @@
  * and MPI_Comm_free ends it. By then no halo uses it, and all graphs that captured an exchange are destroyed
  * (ncclCommDestroy waits for them). Disadvantage: ranks that share a GPU cannot use it (NCCL's own rule). */
 
-#include "transports/transport.h"
+#include "transports/message.h"
 
 #if WEFT_NCCL
 
@@ -27,7 +26,6 @@
 #include "device/device_cuda.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "transports/message.h"
 
 static struct {
     void *handle;
@@ -93,29 +91,17 @@ static int end_communicator(MPI_Comm comm, int key, void *attribute, void *state
     return nccl.comm_destroy(attribute) == ncclSuccess ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-static ncclComm_t kept_by(MPI_Comm comm)
-{
-    void *attribute = NULL;
-    int there = 0;
-    if (communicator_key != MPI_KEYVAL_INVALID)
-        MPI_CHECK(MPI_Comm_get_attr(comm, communicator_key, &attribute, &there));
-    return there ? attribute : NULL;
-}
-
-static void keep(MPI_Comm comm, ncclComm_t made)
-{
-    if (communicator_key == MPI_KEYVAL_INVALID)
-        MPI_CHECK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_communicator, &communicator_key, NULL));
-    MPI_CHECK(MPI_Comm_set_attr(comm, communicator_key, made));
-}
-
 /* NULL on all ranks, with the reason, where it cannot be made. */
 static ncclComm_t communicator_of(const device *d, MPI_Comm comm, sentence *why)
 {
     const int rank = ranks_mine(comm), ranks = ranks_count(comm);
-    ncclComm_t made = kept_by(comm);
+    ncclComm_t made = NULL;
     ncclUniqueId id;
-    if (made) return made;
+    int there = 0;
+    if (communicator_key == MPI_KEYVAL_INVALID)
+        MPI_CHECK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_communicator, &communicator_key, NULL));
+    MPI_CHECK(MPI_Comm_get_attr(comm, communicator_key, &made, &there));
+    if (there) return made;
     if (d->kind != DEVICE_CUDA) sentence_set(why, "the host device has transport staged only");
     if (!agree_or_say(d->kind == DEVICE_CUDA, why, comm)) return NULL;
     if (!agree_or_say(open_library(why), why, comm)) return NULL;
@@ -131,108 +117,40 @@ static ncclComm_t communicator_of(const device *d, MPI_Comm comm, sentence *why)
         if (code == ncclSuccess) (void)nccl.comm_destroy(made);
         return NULL;
     }
-    keep(comm, made);
+    MPI_CHECK(MPI_Comm_set_attr(comm, communicator_key, made));
     return made;
 }
 
-typedef struct transport_nccl {
-    transport base;
-    ncclComm_t comm; /* not owned */
-    bool contiguous; /* nothing is packed */
-    pack_piece pack[PACK_PIECES_MAX];
-    message_buffer out, in;
-    void *field; /* between begin and end */
-    device_stream *stream; /* of the last exchange; NULL before the first */
-    device_event *unpacked;
-} transport_nccl;
-
-/* The first byte of a link's cells: in the field, or of those packed at that offset in the buffer. */
-static char *cells_of(const transport_nccl *n, const message_buffer *packed, const pack_piece *piece)
+void message_nccl_exchange(message_nccl *n, const message_part *out, char *from, const message_part *in,
+                           char *to, int count, device_stream *s)
 {
-    const field_shape *f = &n->base.on.shape;
-    return n->contiguous ? field_at(f, n->field, piece->cells.x0, piece->cells.y0)
-                         : packed->kernel + piece->offset * (int64_t)dtype_bytes(f->type);
-}
-
-static size_t bytes_of(const transport_nccl *n, const transport_link *l)
-{
-    const field_shape *f = &n->base.on.shape;
-    return (size_t)(n->contiguous ? transport_span_bytes(f, l->send) : transport_cells_bytes(f, l->send));
-}
-
-static void nccl_begin(transport *t, void *field, device_stream *s)
-{
-    transport_nccl *n = (transport_nccl *)t;
-    device *d = t->on.d;
-    const int links = t->on.count;
-    const transport_link *l = t->on.link;
+    ncclComm_t comm = (ncclComm_t)n;
     cudaStream_t stream = device_cuda_stream(s);
-    if (n->stream && n->stream != s && !n->contiguous) DEVICE_CALL(d, event_wait, n->unpacked, s);
-    n->stream = s;
-    n->field = field;
-    if (!n->contiguous) DEVICE_CALL(d, pack, &t->on.shape, field, n->out.kernel, n->pack, links, s);
     NCCL_CHECK(nccl.group_start());
-    for (int i = 0; i < links; i++)
-        NCCL_CHECK(nccl.send(cells_of(n, &n->out, &n->pack[i]), bytes_of(n, &l[i]), ncclUint8, l[i].rank,
-                             n->comm, stream));
-    for (int i = links - 1; i >= 0; i--)
-        NCCL_CHECK(nccl.recv(cells_of(n, &n->in, &t->unpack[i]), bytes_of(n, &l[i]), ncclUint8, l[i].rank,
-                             n->comm, stream));
+    for (int i = 0; i < count; i++)
+        NCCL_CHECK(nccl.send(from + out[i].at, (size_t)out[i].bytes, ncclUint8, out[i].rank, comm, stream));
+    for (int i = count - 1; i >= 0; i--)
+        NCCL_CHECK(nccl.recv(to + in[i].at, (size_t)in[i].bytes, ncclUint8, in[i].rank, comm, stream));
     NCCL_CHECK(nccl.group_end());
 }
 
-static void nccl_end(transport *t)
+message_nccl *message_nccl_of(const transport_links *on, sentence *why)
 {
-    transport_nccl *n = (transport_nccl *)t;
-    device *d = t->on.d;
-    if (n->contiguous) return;
-    DEVICE_CALL(d, unpack, &t->on.shape, n->field, n->in.kernel, t->unpack, t->on.count, UNPACK_STORE,
-                n->stream);
-    DEVICE_CALL(d, event_record, n->unpacked, n->stream);
-}
-
-static void nccl_destroy(transport **t)
-{
-    transport_nccl *n = (transport_nccl *)*t;
-    device *d = n->base.on.d;
-    DEVICE_CHECK(d, d->synchronize(d)); /* not the event, which a captured exchange has recorded for its
-                                         * graph */
-    DEVICE_CALL(d, event_destroy, &n->unpacked);
-    message_buffer_destroy(&n->out);
-    message_buffer_destroy(&n->in);
-    free(n);
-    *t = NULL;
-}
-
-transport *transport_nccl_create(const transport_links *on, sentence *why)
-{
-    const ncclComm_t communicator = communicator_of(on->d, on->comm, why);
-    if (!communicator) return NULL;
-    transport_nccl *n = CHECK_CALLOC(1, sizeof *n);
-    n->base = (transport){ .begin = nccl_begin, .end = nccl_end, .destroy = nccl_destroy, .on = *on };
-    n->comm = communicator;
-    n->contiguous = transport_all_contiguous(on);
-    const int64_t cell_bytes = (int64_t)dtype_bytes(on->shape.type);
-    int64_t bytes = 0;
-    for (int i = 0; i < on->count; i++) {
-        const transport_link *l = &on->link[i];
-        assert(i == 0 || l->direction > l[-1].direction);
-        n->pack[i] = (pack_piece){ l->send, bytes / cell_bytes };
-        n->base.unpack[i] = (pack_piece){ l->receive, bytes / cell_bytes };
-        if (!n->contiguous) bytes += message_align(transport_cells_bytes(&on->shape, l->send));
-    }
-    n->out = message_buffer_create(on->d, TRANSPORT_NCCL, bytes);
-    n->in = message_buffer_create(on->d, TRANSPORT_NCCL, bytes);
-    DEVICE_CALL(on->d, event_create, false, &n->unpacked);
-    return &n->base;
+    for (int i = 1; i < on->count; i++) assert(on->link[i].direction > on->link[i - 1].direction);
+    return (message_nccl *)communicator_of(on->d, on->comm, why);
 }
 
 #else
 
-transport *transport_nccl_create(const transport_links *on, sentence *why)
+message_nccl *message_nccl_of(const transport_links *on, sentence *why)
 {
     sentence_set(why, "this weft was built without NCCL (make NCCL=1)");
     return NULL;
+}
+
+void message_nccl_exchange(message_nccl *n, const message_part *out, char *from, const message_part *in,
+                           char *to, int count, device_stream *s)
+{
 }
 
 #endif

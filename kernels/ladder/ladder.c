@@ -82,11 +82,6 @@ int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v)
     return ladder_compare(c, c->out, c->out_cells, answer, c, v);
 }
 
-int ladder_verify_copy(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_compare_random(c, c->out, c->out_cells, LADDER_SEED, v);
-}
-
 /* ---- random data ---- */
 
 enum { LINE_CELLS = 1024, PIECE_CELLS = 1 << 22 };
@@ -198,16 +193,12 @@ int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladde
     return code ? code : freed;
 }
 
-static void random_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+static void copy_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
-    ladder_random(t, out, first, count, *(const uint64_t *)context);
+    ladder_random(t, out, first, count, LADDER_SEED);
 }
 
-int ladder_compare_random(ladder_case *c, const void *device_data, int64_t cells, uint64_t seed,
-                          ladder_verdict *v)
-{
-    return ladder_compare(c, device_data, cells, random_answer, &seed, v);
-}
+int ladder_verify_copy(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, copy_answer, v); }
 
 typedef struct blocks {
     const void *block;
@@ -223,11 +214,10 @@ static void blocks_answer(const void *context, dtype t, int64_t first, int64_t c
                (const char *)b->block + (size_t)((first + i) % b->cells) * word_bytes, word_bytes);
 }
 
-int ladder_compare_blocks(ladder_case *c, const void *device_data, size_t bytes, const void *block,
-                          size_t block_bytes, ladder_verdict *v)
+int ladder_verify_blocks(ladder_case *c, const void *block, size_t block_bytes, ladder_verdict *v)
 {
     const blocks b = { block, (int64_t)(block_bytes / dtype_bytes(c->type)) };
-    return ladder_compare(c, device_data, (int64_t)(bytes / dtype_bytes(c->type)), blocks_answer, &b, v);
+    return ladder_compare(c, c->out, c->out_cells, blocks_answer, &b, v);
 }
 
 int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes)

@@ -15,6 +15,7 @@
  * of c->d. */
 #pragma once
 
+#include "core/cell.h"
 #include "core/sentence.h"
 #include "device/device.h"
 
@@ -71,8 +72,7 @@ typedef struct ladder_case {
     bool uneven;      /* the ranks' shares of the work differ, so that a slow one is no news */
     void *in, *out;   /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
-    int blocks;                           /* on a GPU, by ladder_open_blocks: the blocks of a launch, ... */
-    size_t block_bytes;                   /* ... and what each of them leaves in `out` */
+    int blocks;                           /* on a GPU, by ladder_open_blocks: the blocks of a launch */
     void *state;                          /* prepare's own (ladder_state) */
     ladder_owned owned[LADDER_OWNED_MAX]; /* what ladder_close frees */
     int owned_count;
@@ -168,6 +168,12 @@ static inline void ladder_put(dtype t, void *cells, int64_t i, double u)
     if (t == DTYPE_F32) ((float *)cells)[i] = (float)u;
     else ((double *)cells)[i] = u;
 }
+/* An fma of that type, of cells as ladder_get has them: the compiler leaves out the conversions of floats to
+ * double and back where it knows the type, and takes that question out of loops. */
+static inline double ladder_fma_of(dtype t, double a, double b, double c)
+{
+    return t == DTYPE_F32 ? (double)cell_fma_f32((float)a, (float)b, (float)c) : cell_fma_f64(a, b, c);
+}
 /* The sum mod 2^64 of the cells' bit patterns, taken as unsigned integers. */
 uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed);
 /* 0xff bytes, which are NaN: a cell that a rung does not write shows. */
@@ -178,12 +184,6 @@ typedef void (*ladder_answer)(const void *context, dtype t, int64_t first, int64
 /* Waits for c->stream and compares bit by bit. */
 int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer,
                    const void *context, ladder_verdict *v);
-/* The same, of random cells from the first on. */
-int ladder_compare_random(ladder_case *c, const void *device_data, int64_t cells, uint64_t seed,
-                          ladder_verdict *v);
-/* The same, of a block that repeats; both are whole cells long. */
-int ladder_compare_blocks(ladder_case *c, const void *device_data, size_t bytes, const void *block,
-                          size_t block_bytes, ladder_verdict *v);
 /* Copies between the host's memory and the device's; waits. */
 int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes);
 /* Compares one number of 4 or 8 bytes on the device; what: "sum", say. */
@@ -215,10 +215,11 @@ int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells);
 void ladder_moves(ladder_case *c, int64_t cells, double words);
 /* Copies c->in to c->out, as many cells as that has (a rung's enqueue). */
 int ladder_copy(ladder_case *c);
-/* All of c->out against an answer whose context is the case, or against the first cells of c->in (a rung's
- * verify). */
+/* All of c->out against an answer whose context is the case, against the first cells of c->in (a rung's
+ * verify), or against a block of whole cells that repeats. */
 int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v);
 int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
+int ladder_verify_blocks(ladder_case *c, const void *block, size_t block_bytes, ladder_verdict *v);
 /* Cell i of c->out is cell source(c, i) of c->in, or poisoned still where that is negative. Called by several
  * threads at once. */
 typedef int64_t (*ladder_source)(const ladder_case *c, int64_t i);

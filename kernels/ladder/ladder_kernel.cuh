@@ -84,18 +84,12 @@ static inline int ladder_open_blocks(ladder_case *c, int blocks_per_sm, size_t i
                                      int64_t size)
 {
     int code = ladder_per_sm(c, blocks_per_sm, &c->blocks);
-    c->block_bytes = block_bytes;
+    c->out_cells = (int64_t)(c->blocks * block_bytes / dtype_bytes(c->type));
     c->size = c->blocks * size;
     c->work = (double)c->size;
     if (!code && in_bytes > 0) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, in_bytes, &c->in);
     if (code || block_bytes == 0) return code;
-    return ladder_alloc_poisoned(c, (size_t)c->blocks * block_bytes, &c->out);
-}
-
-/* Compares the result of each block with the one right answer. */
-static inline int ladder_verify_blocks(ladder_case *c, const void *answer, ladder_verdict *v)
-{
-    return ladder_compare_blocks(c, c->out, (size_t)c->blocks * c->block_bytes, answer, c->block_bytes, v);
+    return ladder_alloc_poisoned(c, ladder_bytes(c, c->out_cells), &c->out);
 }
 
 /* One fma of either type, and four words that are loaded and stored at once. */

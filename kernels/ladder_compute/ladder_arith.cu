@@ -32,10 +32,7 @@ struct step_separate {
     }
 };
 
-template <typename STEP>
-constexpr ladder_way chained = { ladder_chain<STEP, CHAIN_STEPS>::prepare,
-                                 ladder_chain<STEP, CHAIN_STEPS>::enqueue,
-                                 ladder_chain<STEP, CHAIN_STEPS>::verify };
+template <typename STEP> constexpr ladder_way chained = ladder_chain<STEP, CHAIN_STEPS>;
 
 /* ---- threads of a warp that part, and operands that do ---- */
 
@@ -147,7 +144,7 @@ int spill_verify(ladder_case *c, ladder_verdict *v)
         for (int i = 0; i < SPILL_STEPS; i++)
             for (int k = 0; k < LIVE; k++)
                 x[k * THREADS + t] = fmaf(x[k * THREADS + t], spill_factor, x[(k + 1) % LIVE * THREADS + t]);
-    return ladder_verify_blocks(c, x, v);
+    return ladder_verify_blocks(c, x, sizeof x, v);
 }
 
 constexpr ladder_way spilled = { spill_prepare, spill_enqueue, spill_verify };

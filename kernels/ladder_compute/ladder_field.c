@@ -4,11 +4,11 @@
  * several time steps is as many single sweeps of the host device. */
 #include <string.h>
 
-#include "core/cell.h"
 #include "device/device_host.h"
 #include "ladder_compute/ladder_field.h"
 
-void ladder_field_weights(stencil *op)
+/* Any weights serve; these differ all from each other and sum to about 1. */
+static void set_weights(stencil *op)
 {
     const int points = stencil_weights(op->form, op->radius);
     for (int i = 0; i < points; i++) {
@@ -44,23 +44,15 @@ typedef union line {
     double f64[LINE_CELLS + 2 * STENCIL_RADIUS_MAX];
 } line;
 
-/* One term of n sums. The first is a product. */
+/* One term of n sums. The first is a product: onto -0. */
 DEVICE_HOST_CLONES
-static void add_f32(float *sum, const float *u, float w, int64_t n, bool first)
+static void add(dtype t, void *restrict sum, const line *restrict row, int at, double w, int64_t n,
+                bool first)
 {
-    for (int64_t i = 0; i < n; i++) sum[i] = first ? w * u[i] : cell_fma_f32(w, u[i], sum[i]);
-}
-
-DEVICE_HOST_CLONES
-static void add_f64(double *sum, const double *u, double w, int64_t n, bool first)
-{
-    for (int64_t i = 0; i < n; i++) sum[i] = first ? w * u[i] : cell_fma_f64(w, u[i], sum[i]);
-}
-
-static void add(dtype t, void *sum, const line *row, int at, double w, int64_t n, bool first)
-{
-    if (t == DTYPE_F32) add_f32(sum, row->f32 + at, (float)w, n, first);
-    else add_f64(sum, row->f64 + at, w, n, first);
+    for (int64_t i = 0; i < n; i++) {
+        const double before = first ? -0.0 : ladder_get(t, sum, i);
+        ladder_put(t, sum, i, ladder_fma_of(t, w, ladder_get(t, row, at + i), before));
+    }
 }
 
 /* n cells from the one of that index on: the terms in their order, each over all cells. */
@@ -114,7 +106,7 @@ int ladder_field_prepare(ladder_case *c, stencil_form form, int radius, bool has
     s->op = (stencil){
         .form = form, .radius = radius, .type = c->type, .has_prev = has_prev, .beta = has_prev ? -1 : 0
     };
-    ladder_field_weights(&s->op);
+    set_weights(&s->op);
     ladder_moves(c, f->nx * f->ny, has_prev ? 3 : 2);
     c->flops = (double)c->size * (2 * (stencil_weights(form, radius) + has_prev) - 1);
     int code = ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in);
@@ -132,48 +124,59 @@ int ladder_field_pass(ladder_case *c)
 
 /* ---- several time steps ---- */
 
-int ladder_steps_fill(device *d, const field_shape *f, void *field, device_stream *s)
+void ladder_steps_open(ladder_case *c, ladder_steps *s, int steps, boundary sides, int64_t cells,
+                       double words_moved)
 {
+    s->op = (stencil){ .form = STENCIL_STAR, .radius = 1, .type = c->type };
+    s->sides = sides;
+    s->steps = steps;
+    set_weights(&s->op);
+    ladder_moves(c, cells, words_moved);
+    c->flops = (double)cells * steps * (2 * stencil_weights(STENCIL_STAR, 1) - 1);
+}
+
+int ladder_steps_fill(device *d, const ladder_steps *of, void *field, device_stream *s)
+{
+    const field_shape *f = &of->shape;
     const value v = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = LADDER_SEED };
     return d->value_fill(d, f, field, &v, field_own(f), s);
 }
 
-int ladder_steps_ghosts(device *d, const field_shape *f, const boundary *sides, void *field, int64_t depth,
-                        device_stream *s)
+int ladder_steps_ghosts(device *d, const ladder_steps *of, void *field, int64_t depth, device_stream *s)
 {
+    const field_shape *f = &of->shape;
     const box boxes[] = { { -depth, 0, 0, f->ny },
                           { f->nx, f->nx + depth, 0, f->ny },
                           { -depth, f->nx + depth, -depth, 0 },
                           { -depth, f->nx + depth, f->ny, f->ny + depth } };
-    return d->boundary_fill(d, f, field, sides, boxes, 4, s);
+    return d->boundary_fill(d, f, field, &of->sides, boxes, 4, s);
 }
 
 /* Returns the one of a and b that holds the last step. */
-static void *sweep_singly(device *host, const field_shape *f, const stencil *op, const boundary *sides,
-                          int steps, void *a, void *b)
+static void *sweep_singly(device *host, const ladder_steps *of, void *a, void *b)
 {
-    const box own = field_own(f);
-    (void)host->stencil_bind(host, op);
-    (void)ladder_steps_fill(host, f, a, NULL);
-    for (int i = 0; i < steps; i++) {
-        (void)ladder_steps_ghosts(host, f, sides, a, op->radius, NULL);
-        (void)host->stencil_pass(host, f, b, a, NULL, &own, 1, NULL);
+    const box own = field_own(&of->shape);
+    (void)host->stencil_bind(host, &of->op);
+    (void)ladder_steps_fill(host, of, a, NULL);
+    for (int i = 0; i < of->steps; i++) {
+        (void)ladder_steps_ghosts(host, of, a, of->op.radius, NULL);
+        (void)host->stencil_pass(host, &of->shape, b, a, NULL, &own, 1, NULL);
         void *const swap = a;
         a = b, b = swap;
     }
     return a;
 }
 
-void ladder_steps_compare(const field_shape *f, const stencil *op, const boundary *sides, int steps,
-                          const void *seen, ladder_verdict *v)
+void ladder_steps_compare(const ladder_steps *of, const void *seen, ladder_verdict *v)
 {
     device *host = device_host_create(0);
+    const field_shape *f = &of->shape;
     void *a = NULL, *b = NULL;
     ladder_right(v);
     if (host->alloc(host, DEVICE_MEMORY_DEVICE, f->bytes, &a) ||
         host->alloc(host, DEVICE_MEMORY_DEVICE, f->bytes, &b))
         ladder_wrong(v, "the host has no memory for the answer");
-    const void *const answer = v->right ? sweep_singly(host, f, op, sides, steps, a, b) : NULL;
+    const void *const answer = v->right ? sweep_singly(host, of, a, b) : NULL;
     for (int64_t y = 0; y < f->ny && v->right; y++)
         if (memcmp(field_at_const(f, seen, 0, y), field_at_const(f, answer, 0, y),
                    (size_t)f->nx * dtype_bytes(f->type)))

@@ -16,8 +16,6 @@ typedef struct ladder_field {
     void *prev; /* the level before; NULL where a pass reads one level */
 } ladder_field;
 
-/* Any weights serve; these differ all from each other and sum to about 1. */
-void ladder_field_weights(stencil *op);
 /* Random cells of that seed, or poisoned ones where it is 0. */
 int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out);
 int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
@@ -30,16 +28,23 @@ int ladder_field_pass(ladder_case *c); /* enqueue: the device's own */
 /* All of c->out against one pass over the own cells, ghosts and slack poisoned as they were. */
 int ladder_field_verify(ladder_case *c, ladder_verdict *v);
 
-/* ---- several time steps of a plane: where they start, and the ghosts between two of them ---- */
+/* ---- several time steps of a star of radius 1 over a plane ---- */
 
+typedef struct ladder_steps {
+    field_shape shape;
+    stencil op;
+    boundary sides;
+    int steps;
+} ladder_steps;
+
+/* All but the shape, of which `cells` are own ones. work: words_moved for each of them. */
+void ladder_steps_open(ladder_case *c, ladder_steps *s, int steps, boundary sides, int64_t cells,
+                       double words_moved);
 /* Random own cells. */
-int ladder_steps_fill(device *d, const field_shape *f, void *field, device_stream *s);
+int ladder_steps_fill(device *d, const ladder_steps *of, void *field, device_stream *s);
 /* All ghosts that are at most `depth` cells away. */
-int ladder_steps_ghosts(device *d, const field_shape *f, const boundary *sides, void *field, int64_t depth,
-                        device_stream *s);
-/* The own cells of `seen`, in the host's memory, against `steps` sweeps. f: ghosts at least as deep as the
- * radius. */
-void ladder_steps_compare(const field_shape *f, const stencil *op, const boundary *sides, int steps,
-                          const void *seen, ladder_verdict *v);
+int ladder_steps_ghosts(device *d, const ladder_steps *of, void *field, int64_t depth, device_stream *s);
+/* The own cells of `seen`, in the host's memory, against as many single sweeps. */
+void ladder_steps_compare(const ladder_steps *of, const void *seen, ladder_verdict *v);
 
 LINKAGE_C_END

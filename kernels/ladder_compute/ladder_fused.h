@@ -12,10 +12,7 @@ enum { LADDER_FUSED_STEPS_MAX = 12 };
 
 /* From c->in, which stays as it is but for its ghosts, to c->out. */
 typedef struct ladder_fused {
-    field_shape shape; /* ghosts `steps` deep */
-    stencil op;
-    boundary sides;
-    int steps;
+    ladder_steps of; /* ghosts `steps` deep */
     void *between; /* the steps between the first and the last go to it and to c->out in turn */
 } ladder_fused;
 
@@ -23,8 +20,6 @@ typedef struct ladder_fused {
  * ceiling */
 int ladder_fused_prepare(ladder_case *c);
 int ladder_fused_verify(ladder_case *c, ladder_verdict *v);
-/* Fills a field's ghosts, `depth` deep. */
-int ladder_fused_fill(ladder_case *c, void *field, int depth);
 /* enqueue: one sweep after the other; the device's own fused sweeps */
 int ladder_fused_singly(ladder_case *c);
 int ladder_fused_production(ladder_case *c);

@@ -129,11 +129,6 @@ static const int64_t star_radii[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, box_radii[] = { 
         LADDER_ROW(NAME, WHY, pass_prepare, ladder_field_pass, ladder_field_verify, "copy"), \
             .variant = FORM, LADDER_SCAN(RADIUS, RADII)                                      \
     }
-#define REDUCTION(WHAT, NAME, WHY)                                                                    \
-    {                                                                                                 \
-        LADDER_ROW(NAME, WHY, reduce_prepare, reduce, reduce_verify, "read"), .variant = WHAT,        \
-                                                                              .ignores = 1u << RADIUS \
-    }
 
 static const ladder_rung rungs[] = {
     PASS(STENCIL_STAR, star_radii, "star", "4r+1 terms: memory is the limit"),
@@ -142,8 +137,12 @@ static const ladder_rung rungs[] = {
     { LADDER_ROW("transpose", "no flops, two orders of memory", ladder_transpose_prepare,
                  ladder_transpose_production, ladder_transpose_verify, "copy"),
       .ignores = 1u << RADIUS },
-    REDUCTION(MAX_CHANGE, "maxChange", "two fields read, one number left"),
-    REDUCTION(FINGERPRINT, "fingerprint", "one field read, 64-bit integer hash"),
+    { LADDER_ROW("maxChange", "two fields read, one number left", reduce_prepare, reduce, reduce_verify,
+                 "read"),
+      .variant = MAX_CHANGE, .ignores = 1u << RADIUS },
+    { LADDER_ROW("fingerprint", "one field read, 64-bit integer hash", reduce_prepare, reduce, reduce_verify,
+                 "read"),
+      .variant = FINGERPRINT, .ignores = 1u << RADIUS },
     { LADDER_ROW("pack", "four edges, four corners, one launch", pack_prepare, pack, pack_verify, "copy"),
       LADDER_SCAN(RADIUS, pack_radii) },
 };

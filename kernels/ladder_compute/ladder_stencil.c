@@ -1,6 +1,5 @@
 /* stencil on the host: one sweep of a star of radius 4, seventeen points, over random data, ghosts included.
  * The lesson: docs/teaching/stencil.md. */
-#include "core/cell.h"
 #include "device/device_host.h"
 #include "ladder_compute/ladder_field.h"
 
@@ -14,12 +13,6 @@ static int prepare(ladder_case *c)
     return ladder_field_prepare(c, STENCIL_STAR, R, false);
 }
 
-/* The compiler leaves out the conversions of floats to double and back. */
-static inline double fma_of(dtype t, double a, double b, double c)
-{
-    return t == DTYPE_F32 ? (double)cell_fma_f32((float)a, (float)b, (float)c) : cell_fma_f64(a, b, c);
-}
-
 /* Cells of one type, `step` apart. The first term is a product: onto -0. */
 static inline void cells(dtype t, void *restrict next, const void *restrict cur, int64_t count, int64_t step,
                          int64_t pitch, const double *w)
@@ -27,12 +20,12 @@ static inline void cells(dtype t, void *restrict next, const void *restrict cur,
     for (int64_t n = 0, at = 0; n < count; n++, at += step) {
         double sum = -0.0;
         for (int k = R, i = 0; k > 0; k--, i += 4) {
-            sum = fma_of(t, w[i], ladder_get(t, cur, at - k), sum);
-            sum = fma_of(t, w[i + 1], ladder_get(t, cur, at + k), sum);
-            sum = fma_of(t, w[i + 2], ladder_get(t, cur, at - k * pitch), sum);
-            sum = fma_of(t, w[i + 3], ladder_get(t, cur, at + k * pitch), sum);
+            sum = ladder_fma_of(t, w[i], ladder_get(t, cur, at - k), sum);
+            sum = ladder_fma_of(t, w[i + 1], ladder_get(t, cur, at + k), sum);
+            sum = ladder_fma_of(t, w[i + 2], ladder_get(t, cur, at - k * pitch), sum);
+            sum = ladder_fma_of(t, w[i + 3], ladder_get(t, cur, at + k * pitch), sum);
         }
-        ladder_put(t, next, at, fma_of(t, w[4 * R], ladder_get(t, cur, at), sum));
+        ladder_put(t, next, at, ladder_fma_of(t, w[4 * R], ladder_get(t, cur, at), sum));
     }
 }
 

@@ -9,41 +9,33 @@
 enum { NX, NY, STEPS, CHUNK_ROWS, PARAMETERS };
 
 typedef struct problem {
-    field_shape plane; /* c->in and c->out, in pinned memory */
-    stencil op;
-    boundary sides;
-    int steps;
+    ladder_steps of;   /* its plane is c->in and c->out, in pinned memory */
     device *streaming; /* it owns another device of this kind */
 } problem;
 
 static int open_plane(ladder_case *c)
 {
-    device *d = c->d;
-    problem *s = ladder_state(c, sizeof *s);
-    s->op = (stencil){ .form = STENCIL_STAR, .radius = 1, .type = c->type };
-    s->sides = (boundary){ { BOUNDARY_DIRICHLET, 0.5 },
-                           { BOUNDARY_NEUMANN, 0 },
-                           { BOUNDARY_NEUMANN, 0 },
-                           { BOUNDARY_DIRICHLET, -0.25 } };
-    s->steps = (int)c->value[STEPS];
-    ladder_field_weights(&s->op);
-    int code = d->stencil_bind(d, &s->op);
+    const boundary sides = { { BOUNDARY_DIRICHLET, 0.5 },
+                             { BOUNDARY_NEUMANN, 0 },
+                             { BOUNDARY_NEUMANN, 0 },
+                             { BOUNDARY_DIRICHLET, -0.25 } };
+    const int64_t nx = c->value[NX], ny = c->value[NY];
+    ladder_steps *of = &((problem *)ladder_state(c, sizeof(problem)))->of;
+    ladder_steps_open(c, of, (int)c->value[STEPS], sides, nx * ny, 2);
+    int code = c->d->stencil_bind(c->d, &of->op);
     if (code) return code;
-    const int depth = d->temporal_steps(d, s->steps, false); /* what the longest pass reads */
-    s->plane = field_shape_make(c->type, c->value[NX], c->value[NY], depth, depth);
-    ladder_moves(c, s->plane.nx * s->plane.ny, 2);
-    c->flops = (double)s->steps * (2 * stencil_weights(STENCIL_STAR, 1) - 1) * (double)c->size;
-    code = ladder_alloc(c, DEVICE_MEMORY_PINNED, s->plane.bytes, &c->in);
-    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, s->plane.bytes, &c->out);
-    if (!code) code = ladder_poison(c, c->in, s->plane.bytes);
-    if (!code) code = ladder_poison(c, c->out, s->plane.bytes);
-    return code ? code : ladder_steps_fill(d, &s->plane, c->in, c->stream);
+    const int depth = c->d->temporal_steps(c->d, of->steps, false); /* what the longest pass reads */
+    of->shape = field_shape_make(c->type, nx, ny, depth, depth);
+    code = ladder_alloc(c, DEVICE_MEMORY_PINNED, of->shape.bytes, &c->in);
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, of->shape.bytes, &c->out);
+    if (!code) code = ladder_poison(c, c->in, of->shape.bytes);
+    if (!code) code = ladder_poison(c, c->out, of->shape.bytes);
+    return code ? code : ladder_steps_fill(c->d, of, c->in, c->stream);
 }
 
 static int verify(ladder_case *c, ladder_verdict *v)
 {
-    const problem *s = c->state;
-    ladder_steps_compare(&s->plane, &s->op, &s->sides, s->steps, c->out, v);
+    ladder_steps_compare(&((const problem *)c->state)->of, c->out, v);
     return 0;
 }
 
@@ -60,7 +52,7 @@ static int make_device(ladder_case *c)
                                                 : device_host_create(c->d->threads);
     if (!through) return code;
     code = streaming_create(through, c->d->threads, &s->streaming);
-    if (!code) code = s->streaming->stencil_bind(s->streaming, &s->op);
+    if (!code) code = s->streaming->stencil_bind(s->streaming, &s->of.op);
     return code_here(code);
 }
 
@@ -68,12 +60,13 @@ static int make_device(ladder_case *c)
 static int make_window(ladder_case *c)
 {
     const problem *s = c->state;
+    const ladder_steps *of = &s->of;
     const device *through = s->streaming->through;
     size_t free_bytes = 0, total_bytes = 0;
     const int code = c->d->memory_info(c->d, &free_bytes, &total_bytes);
     if (code) return code;
-    streaming_window w = streaming_window_within((double)free_bytes, c->type, s->plane.nx, 1, s->op.radius,
-                                                 s->steps, streaming_device_pass_steps, through);
+    streaming_window w = streaming_window_within((double)free_bytes, c->type, of->shape.nx, 1, of->op.radius,
+                                                 of->steps, streaming_device_pass_steps, through);
     if (streaming_chunk_rows(&w, streaming_device_pass_steps, through) < 1) {
         sentence_set(&c->missing,
                      "the device's free memory has no room for a row and what must stay with it");
@@ -94,8 +87,9 @@ static int prepare(ladder_case *c)
 static int enqueue(ladder_case *c)
 {
     const problem *s = c->state;
-    return code_here(s->streaming->temporal_pass(s->streaming, &s->plane, c->out, NULL, c->in, NULL,
-                                                 field_own(&s->plane), s->steps, &s->sides, NULL, NULL));
+    const ladder_steps *of = &s->of;
+    return code_here(s->streaming->temporal_pass(s->streaming, &of->shape, c->out, NULL, c->in, NULL,
+                                                 field_own(&of->shape), of->steps, &of->sides, NULL, NULL));
 }
 
 static void destroy(ladder_case *c)

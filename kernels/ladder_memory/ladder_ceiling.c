@@ -1,6 +1,5 @@
 /* ceiling on the host: what were its memory and its cores seen to do? The lesson: docs/teaching/ceiling.md.
  */
-#include "core/cell.h"
 #include "device/device_host.h"
 #include "ladder/ladder.h"
 
@@ -86,11 +85,8 @@ static void fma_answer(const void *context, dtype t, int64_t first, int64_t coun
 {
     ladder_random(t, out, first, count, LADDER_SEED);
     for (int64_t k = 0; k < count; k++)
-        for (int i = 0; i < STEPS; i++) {
-            if (t == DTYPE_F32)
-                ((float *)out)[k] = cell_fma_f32(((float *)out)[k], (float)factor, (float)summand);
-            else ((double *)out)[k] = cell_fma_f64(((double *)out)[k], factor, summand);
-        }
+        for (int i = 0; i < STEPS; i++)
+            ladder_put(t, out, k, ladder_fma_of(t, ladder_get(t, out, k), factor, summand));
 }
 
 static int fma_verify(ladder_case *c, ladder_verdict *v)
@@ -100,14 +96,11 @@ static int fma_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-#define MOVE(NAME, WHY, ENQUEUE, VERIFY, VARIANT)                                       \
-    {                                                                                   \
-        LADDER_ROW(NAME, WHY, moved_prepare, ENQUEUE, VERIFY, NULL), .variant = VARIANT \
-    }
-
 static const ladder_rung rungs[] = {
-    MOVE("copy", "memory to memory, all threads", ladder_copy, ladder_verify_copy, 0),
-    MOVE("read", "the xor of all words", read_enqueue, ladder_verify_xor, 1),
+    { LADDER_ROW("copy", "memory to memory, all threads", moved_prepare, ladder_copy, ladder_verify_copy,
+                 NULL) },
+    { LADDER_ROW("read", "the xor of all words", moved_prepare, read_enqueue, ladder_verify_xor, NULL),
+      .variant = 1 },
     { LADDER_ROW("fma", "independent chains in vector registers", fma_prepare, fma_enqueue, fma_verify, NULL),
       .unit = LADDER_FLOPS, .ignores = 1 },
 };

@@ -142,25 +142,22 @@ int table_verify(ladder_case *c, ladder_verdict *v)
         const uint32_t index = first_index(t, (unsigned)c->value[ADDRESSES]);
         for (uint32_t i = 0; i < LOOKUPS; i++) block[t] = block[t] * 3 + word_of(index + i);
     }
-    return ladder_verify_blocks(c, block, v);
+    return ladder_verify_blocks(c, block, sizeof block, v);
 }
 
 /* ---- the rungs ---- */
 
-constexpr ladder_rung line_rung(const char *name, const char *why, int variant)
-{
-    return ladder_row(name, why, { line_prepare, line_enqueue, ladder_by_answer<line_answer> }, variant);
-}
-
 const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
 
+constexpr ladder_way line_way = { line_prepare, line_enqueue, ladder_by_answer<line_answer> },
+                     table_way = { table_prepare, table_enqueue, table_verify };
+
 const ladder_rung rungs[] = {
-    line_rung("pointer", "weights loaded through a plain pointer", POINTER),
-    line_rung("bank", "weights as operands in __constant__", BANK),
-    line_rung("immediate", "weights in the instruction, by template", IMMEDIATE),
+    ladder_row("pointer", "weights loaded through a plain pointer", line_way, POINTER),
+    ladder_row("bank", "weights as operands in __constant__", line_way, BANK),
+    ladder_row("immediate", "weights in the instruction, by template", line_way, IMMEDIATE),
     ladder_scanned(ADDRESSES, address_counts,
-                   ladder_row("tableBank", "constant cache: one address per turn",
-                              { table_prepare, table_enqueue, table_verify }, 0, 0, nullptr,
+                   ladder_row("tableBank", "constant cache: one address per turn", table_way, 0, 0, nullptr,
                               LADDER_CALLS)),
 };
 

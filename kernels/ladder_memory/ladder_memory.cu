@@ -8,23 +8,16 @@ namespace {
 
 enum { BYTES }; /* the family's one parameter */
 
-/* A transfer's variant: where its far buffer lies, and its direction. */
-typedef enum memory_kind { PAGEABLE, PINNED } memory_kind;
-enum { TO_HOST = 16 }; /* added to one of these; else the bytes go to the GPU */
+/* A transfer's variant: without PAGEABLE its far buffer is pinned, without TO_HOST bytes go to the GPU. */
+enum { PINNED = 0, PAGEABLE = 1, TO_HOST = 2 };
 
-/* ---- transfers: `bytes` between a far buffer of some kind and a near one, of this GPU ---- */
-
-memory_kind kind_of(const ladder_case *c) { return (memory_kind)(c->rung->variant & (TO_HOST - 1)); }
+/* ---- transfers: `bytes` between a far buffer, of the host, and a near one, of this GPU ---- */
 
 int far_alloc(ladder_case *c, size_t bytes, void **out)
 {
-    switch (kind_of(c)) {
-    case PAGEABLE: /* ordinary pages, which become the case's state */
-        c->state = *out = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
-        return *out ? cudaSuccess : cudaErrorMemoryAllocation;
-    case PINNED: return ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, out);
-    }
-    return cudaErrorInvalidValue;
+    if (!(c->rung->variant & PAGEABLE)) return ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, out);
+    c->state = *out = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095); /* the case's state owns it */
+    return *out ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 int transfer_prepare(ladder_case *c)
@@ -65,10 +58,9 @@ constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_cop
 
 constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling)
 {
-    const bool by_cpu = (kind & (TO_HOST - 1)) == PAGEABLE; /* which touches each byte */
     ladder_rung r = ladder_row(name, why, way, kind, 0, ceiling);
     r.destroy = transfer_destroy;
-    r.clock = by_cpu ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE;
+    r.clock = kind & PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE; /* the CPU touches each byte */
     return ladder_scanned(BYTES, curve, r);
 }
 

@@ -1,5 +1,4 @@
 /* transpose on the host, and its problem on every device. The lesson: docs/teaching/transpose.md. */
-#include "core/cell.h"
 #include "device/device_host.h"
 #include "ladder/ladder.h"
 
@@ -31,51 +30,44 @@ int ladder_transpose_production(ladder_case *c)
 enum { TILE = 32 };
 enum { NAIVE_ROW, NAIVE_COL, TILES }; /* a rung's variant */
 
-typedef struct turn {
-    void *b;
-    const void *a;
-    int64_t nx, ny;
-    dtype type;
-} turn;
-
-/* The cell of A's column x and row y. The compiler takes the question out of the loops. */
-static inline void turn_cell(const turn *t, int64_t x, int64_t y)
+/* The cell of A's column x and row y. The compiler takes the type out of the loops. */
+static inline void turn_cell(const ladder_case *c, int64_t x, int64_t y)
 {
-    if (t->type == DTYPE_F32) ((float *)t->b)[x * t->ny + y] = ((const float *)t->a)[y * t->nx + x];
-    else ((double *)t->b)[x * t->ny + y] = ((const double *)t->a)[y * t->nx + x];
+    const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
+    ladder_put(c->type, c->out, x * ny + y, ladder_get(c->type, c->in, y * nx + x));
 }
 
-static void along_rows(turn t, box part)
+static void along_rows(const ladder_case *c, box part)
 {
     for (int64_t y = part.y0; y < part.y1; y++)
-        for (int64_t x = part.x0; x < part.x1; x++) turn_cell(&t, x, y);
+        for (int64_t x = part.x0; x < part.x1; x++) turn_cell(c, x, y);
 }
 
-static void along_columns(turn t, box part)
+static void along_columns(const ladder_case *c, box part)
 {
     for (int64_t x = part.x0; x < part.x1; x++)
-        for (int64_t y = part.y0; y < part.y1; y++) turn_cell(&t, x, y);
+        for (int64_t y = part.y0; y < part.y1; y++) turn_cell(c, x, y);
 }
 
-static void by_tiles(turn t, box part)
+static void by_tiles(const ladder_case *c, box part)
 {
     for (int64_t x = part.x0; x < part.x1; x += TILE)
         for (int64_t y = part.y0; y < part.y1; y += TILE)
-            along_columns(t, box_intersect(part, box_make(x, x + TILE, y, y + TILE)));
+            along_columns(c, box_intersect(part, box_make(x, x + TILE, y, y + TILE)));
 }
 
 /* Threads share out the rows of the side that the outer loop walks: A's for naiveRow, B's for the others. */
 static int walk(ladder_case *c)
 {
-    static void (*const walks[])(turn, box) = { along_rows, along_columns, by_tiles };
-    const turn t = { c->out, c->in, c->value[LADDER_TRANSPOSE_NX], c->value[LADDER_TRANSPOSE_NY], c->type };
+    static void (*const walks[])(const ladder_case *, box) = { along_rows, along_columns, by_tiles };
+    const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
     const int order = c->rung->variant;
 #pragma omp parallel num_threads(c->d->threads)
     {
         const int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
-        const box rows = { 0, t.nx, t.ny * me / all, t.ny * (me + 1) / all },
-                  columns = { t.nx * me / all, t.nx * (me + 1) / all, 0, t.ny };
-        walks[order](t, order == NAIVE_ROW ? rows : columns);
+        const box rows = { 0, nx, ny * me / all, ny * (me + 1) / all },
+                  columns = { nx * me / all, nx * (me + 1) / all, 0, ny };
+        walks[order](c, order == NAIVE_ROW ? rows : columns);
     }
     return 0;
 }

@@ -101,22 +101,16 @@ template <int PAD, int CELLS = 1> int run_tiles(ladder_case *c)
 
 /* ---- the table ---- */
 
-constexpr ladder_rung rung(const char *name, const char *why, run enqueue, bool copies = false)
+constexpr ladder_rung rung(const char *name, const char *why, run enqueue,
+                           int (*verify)(ladder_case *, ladder_verdict *) = ladder_transpose_verify)
 {
-    return ladder_row(
-        name, why,
-        { ladder_transpose_prepare, enqueue, copies ? ladder_verify_copy : ladder_transpose_verify });
-}
-
-constexpr ladder_rung bound(const char *name, const char *why, run enqueue)
-{
-    return rung(name, why, enqueue, true);
+    return ladder_row(name, why, { ladder_transpose_prepare, enqueue, verify });
 }
 
 const ladder_rung rungs[] = {
-    bound("copyRow", "rows in, rows out: the usual upper bound", run_one<COPY_ROW>),
-    bound("copyRow4", "four cells per thread: the true bound", run_four<COPY_ROW>),
-    bound("copyCol", "columns in, columns out: lower bound", run_one<COPY_COL>),
+    rung("copyRow", "rows in, rows out: the usual upper bound", run_one<COPY_ROW>, ladder_verify_copy),
+    rung("copyRow4", "four cells per thread: the true bound", run_four<COPY_ROW>, ladder_verify_copy),
+    rung("copyCol", "columns in, columns out: lower bound", run_one<COPY_COL>, ladder_verify_copy),
     rung("naiveRow", "whole lines read, single cells written", run_one<ALONG_A>),
     rung("naiveCol", "single cells read, whole lines written", run_one<ALONG_B>),
     rung("unroll4Row", "four loads in flight per thread", run_four<ALONG_A>),

@@ -17,13 +17,6 @@ static decomp make(int64_t nx, int64_t ny, bool px, bool py, int ranks, int rank
     return d;
 }
 
-static bool fits(int64_t nx, int64_t ny, int ranks, int depth)
-{
-    sentence why;
-    decomp d;
-    return decomp_make(&d, nx, ny, true, true, ranks, 0, 0, 0, depth, &why);
-}
-
 static void count_owners(const decomp *d)
 {
     memset(owners, 0, sizeof owners);
@@ -68,16 +61,17 @@ static void every_cell_once_and_neighbours_agree(void **state)
     for (size_t s = 0; s < sizeof sides / sizeof *sides; s++)
         for (int ranks = 1; ranks <= RANKS_MAX; ranks++)
             for (int depth = 0; depth <= 3; depth += depth ? 2 : 1) {
-                if (!fits(sides[s][0], sides[s][1], ranks, depth)) continue;
+                const int64_t nx = sides[s][0], ny = sides[s][1];
+                sentence why;
+                decomp first;
+                if (!decomp_make(&first, nx, ny, true, true, ranks, 0, 0, 0, depth, &why)) continue;
                 made++;
-                const decomp first = make(sides[s][0], sides[s][1], true, true, ranks, 0, 0, 0, depth);
                 assert_int_equal(first.ranks_x * first.ranks_y, ranks);
                 count_owners(&first);
                 for (int periodic = 0; periodic < 4; periodic++) {
                     const bool px = periodic & 1, py = periodic & 2;
                     for (int r = 0; r < ranks; r++) {
-                        const decomp d = make(sides[s][0], sides[s][1], px, py, ranks, r, first.ranks_x,
-                                              first.ranks_y, depth);
+                        const decomp d = make(nx, ny, px, py, ranks, r, first.ranks_x, first.ranks_y, depth);
                         assert_int_equal(d.rank, r);
                         assert_int_equal(d.rank_y * d.ranks_x + d.rank_x, r);
                         check_neighbours(&d, depth);
@@ -144,15 +138,13 @@ static void cheapest_halo_and_rows_first(void **state)
     }
 }
 
-typedef struct refusal {
-    int64_t nx, ny;
-    int ranks, ranks_x, ranks_y, depth;
-    const char *words[3]; /* all of them stand in the sentence */
-} refusal;
-
 static void refusals_name_key_and_limit(void **state)
 {
-    const refusal cases[] = {
+    static const struct {
+        int64_t nx, ny;
+        int ranks, ranks_x, ranks_y, depth;
+        const char *words[3]; /* all of them stand in the sentence */
+    } cases[] = {
         { 64, 64, 4, 3, 2, 1, { "run.ranks_x = 3", "run.ranks_y = 2", "need 6 ranks, and there are 4" } },
         { 64, 64, 4, 3, 0, 1, { "run.ranks_x = 3", "4 ranks", "cannot be cut into 3 columns" } },
         { 64, 64, 4, 0, 3, 1, { "run.ranks_y = 3", "4 ranks", "cannot be cut into 3 rows" } },
@@ -165,14 +157,13 @@ static void refusals_name_key_and_limit(void **state)
         { 64, 3, 1, 0, 0, 4, { "grid.ny = 3", "at least 4", "y" } },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const refusal *c = &cases[i];
         sentence why = { "" };
         decomp d;
-        assert_false(
-            decomp_make(&d, c->nx, c->ny, true, true, c->ranks, 0, c->ranks_x, c->ranks_y, c->depth, &why));
+        assert_false(decomp_make(&d, cases[i].nx, cases[i].ny, true, true, cases[i].ranks, 0,
+                                 cases[i].ranks_x, cases[i].ranks_y, cases[i].depth, &why));
         for (int w = 0; w < 3; w++)
-            if (!strstr(why.text, c->words[w]))
-                fail_msg("case %zu: \"%s\" does not say \"%s\"", i, why.text, c->words[w]);
+            if (!strstr(why.text, cases[i].words[w]))
+                fail_msg("case %zu: \"%s\" does not say \"%s\"", i, why.text, cases[i].words[w]);
         assert_null(strchr(why.text, '\n'));
     }
 }

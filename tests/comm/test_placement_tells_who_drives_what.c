@@ -64,7 +64,7 @@ static void of_other_roots_those_on_the_same_node_are_near(void **state)
 /* Each rank as the letter of its GPU and how many it sees; of the last one the words. */
 static void judged(const placement *p, const char *ranks, placement_fault wanted, const char *words)
 {
-    placement_gpu all[8] = { 0 };
+    placement_seat all[8] = { 0 };
     const int count = (int)strlen(ranks) / 2;
     int sharers = 0;
     sentence said;
@@ -116,11 +116,14 @@ static void threads_on_too_few_cpus_are_told(void **state)
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         placement_seat all[3];
-        sentence said = { "" };
-        int ranks = 0;
+        sentence said;
+        int ranks = 0, sharers;
         for (; ranks < 3 && cases[c].cpus[ranks]; ranks++)
-            all[ranks] = (placement_seat){ sysfs_cpus(cases[c].cpus[ranks]), cases[c].threads[ranks], 8 };
-        if (placement_crowded(all, ranks, 0, &said) != (cases[c].words[0] != '\0') ||
+            all[ranks] = (placement_seat){ .cpus = sysfs_cpus(cases[c].cpus[ranks]),
+                                           .threads = cases[c].threads[ranks],
+                                           .allowed = 8 };
+        const placement_fault fault = placement_judge(&(placement){ 0 }, all, ranks, 0, &sharers, &said);
+        if (fault != (cases[c].words[0] ? PLACEMENT_CROWDED : PLACEMENT_RIGHT) || sharers != 1 ||
             !strstr(said.text, cases[c].words))
             fail_msg("case %zu: '%s'", c, said.text);
     }

@@ -91,7 +91,7 @@ static long transpose(device *d, transport_kind t, const transpose_case *c, cons
     expect_target(c, to, &b, c->rounds, wanted);
     wrong += memcmp(mirror, wanted, b.bytes) != 0;
     wrong += harness.ranks == 1 && redist_sent_bytes(r) != 0;
-    wrong += c->rounds > 2 && redist_sent_bytes(r) > 0 && redist_sent_bytes(r) < redist_peer_rings_bytes;
+    wrong += c->rounds > 2 && redist_sent_bytes(r) > 0 && redist_sent_bytes(r) < redist_rings_bytes;
     redist_destroy(&r);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, source);
@@ -140,13 +140,13 @@ static void all_cases(device *d, transport_kind t)
  * waits for slots, and who takes for chunks. */
 static void many_parts(device *d, transport_kind t)
 {
-    const int64_t usual_bytes = redist_peer_rings_bytes;
-    redist_peer_rings_bytes = SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES;
+    const int64_t usual_bytes = redist_rings_bytes;
+    redist_rings_bytes = SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES;
     for (int to_x = 1; to_x <= 2; to_x++)
         assert_true(try_case(d, t,
                              &(transpose_case){ 2301, 2003, 1, harness.ranks % to_x ? 1 : to_x,
                                                 TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, DTYPE_F64, 6 }));
-    redist_peer_rings_bytes = usual_bytes;
+    redist_rings_bytes = usual_bytes;
 }
 
 static void everything(device *d, transport_kind t)

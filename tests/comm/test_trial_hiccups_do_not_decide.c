@@ -1,13 +1,13 @@
 /* The rule of trials chooses a way that costs more than 2 % at most once in a thousand choices, where a
  * tenth of all rounds is disturbed. A trial times its ways in turn, leaves the first rounds out, ends when
  * its budget is spent, and gives the slowest rank's time; ways far behind the fastest do not go on.
- * ranks: 1 2 */
-
+ * Percentiles are samples that were seen. ranks: 1 2 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ranks/timer.h"
 #include "ranks/trial.h"
 #include "support/unit.h"
 
@@ -142,6 +142,36 @@ static void hiccups(void **state)
     }
 }
 
+/* ---- percentiles: samples that were seen, by nearest rank; no samples give NaN ---- */
+
+static void nearest_rank(void **state)
+{
+    double samples[200], few[] = { 3.0, 1.0, 2.0 };
+    for (int i = 0; i < 200; i++) samples[i] = (double)((i * 77) % 200 + 1); /* 1..200, shuffled */
+    timer_percentiles p = timer_percentiles_of(samples, 200);
+    assert_true(p.min == 1 && p.p50 == 100 && p.p90 == 180 && p.p99 == 198 && p.max == 200 &&
+                p.mean == 100.5 && p.count == 200);
+    p = timer_percentiles_of(few, 1);
+    assert_true(p.min == 3 && p.p50 == 3 && p.p99 == 3 && p.max == 3 && p.mean == 3);
+    p = timer_percentiles_of(few, 3);
+    assert_true(p.min == 1 && p.p50 == 2 && p.p90 == 3 && p.p99 == 3 && p.max == 3 && p.mean == 2);
+    p = timer_percentiles_of(NULL, 0);
+    assert_true(isnan(p.min) && isnan(p.p50) && isnan(p.p90) && isnan(p.p99) && isnan(p.max) &&
+                isnan(p.mean) && p.count == 0);
+}
+
+static void every_sample_is_in_one_bin(void **state)
+{
+    const double samples[] = { 1, 1, 2.05, 2.05, 2.1, 4.05, 16 }; /* eight bins a factor of two */
+    timer_histogram h = timer_histogram_of(samples, 7, 1, 16);
+    size_t all = 0;
+    for (int i = 0; i < TIMER_BINS; i++) all += h.bin[i];
+    assert_true(all == 7 && h.bin[0] == 2 && h.bin[TIMER_BINS / 4] == 3 && h.bin[TIMER_BINS / 2] == 1 &&
+                h.bin[TIMER_BINS - 1] == 1);
+    h = timer_histogram_of(samples, 2, 1, 1);
+    assert_int_equal(h.bin[0], 2);
+}
+
 /* ---- trials of these ranks ---- */
 
 enum { WAYS = 3 };
@@ -245,9 +275,12 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(hiccups),     cmocka_unit_test(in_turn),
-                                        cmocka_unit_test(nine_rounds), cmocka_unit_test(budget),
-                                        cmocka_unit_test(retiring),    cmocka_unit_test(few_rounds) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nearest_rank), cmocka_unit_test(every_sample_is_in_one_bin),
+        cmocka_unit_test(hiccups),      cmocka_unit_test(in_turn),
+        cmocka_unit_test(nine_rounds),  cmocka_unit_test(budget),
+        cmocka_unit_test(retiring),     cmocka_unit_test(few_rounds)
+    };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     MPI_Finalize();
     return failed ? 1 : 0;

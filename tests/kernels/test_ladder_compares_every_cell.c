@@ -31,8 +31,7 @@ static bool is_copy(ladder_case *c)
 static bool repeats(ladder_case *c)
 {
     ladder_verdict v;
-    assert_int_equal(
-        ladder_compare_blocks(c, c->out, ladder_bytes(c, CELLS), c->in, ladder_bytes(c, BLOCK), &v), 0);
+    assert_int_equal(ladder_verify_blocks(c, c->in, ladder_bytes(c, BLOCK), &v), 0);
     return v.right;
 }
 

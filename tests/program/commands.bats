@@ -59,7 +59,9 @@ load ../support/helper
     for variable in OMPI_COMM_WORLD_SIZE=1 PMIX_RANK=0 PMI_RANK=0 "SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2"; do
         run -99 env LD_PRELOAD="$no_mpi" $variable "$weft" verify a.h5
     done
-    run -0 env LD_PRELOAD="$no_mpi" SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=1 "$weft" verify a.h5
+    for tasks in "SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=1" "SLURM_PTY_PORT=40000 SLURM_STEP_NUM_TASKS=2"; do
+        run -0 env LD_PRELOAD="$no_mpi" SLURM_PROCID=0 $tasks "$weft" verify a.h5
+    done
 }
 
 @test "--version: the Makefile's version, the checkout's commit, MPI, HDF5, CUDA and the compiler" {
