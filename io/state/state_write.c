@@ -609,7 +609,11 @@ state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, 
     else snprintf(path, sizeof path, "%s.lock", o->file);
     *status = o->folder ? state_make_folder(comm, o->folder, why) : STATE_OK;
     if (*status == STATE_OK) w->lock = lock_take(comm, path, status, note, why);
+    if (*status == STATE_OK && o->folder && ranks_mine(comm) == 0)
+        *status = state_names_are_free(o->folder, why);
+    *status = state_agree(comm, *status, why);
     if (*status != STATE_OK) {
+        lock_release(&w->lock);
         free(w);
         return NULL;
     }

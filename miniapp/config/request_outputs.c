@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/replace.h"
 #include "output/picture.h"
 #include "output/record.h"
 #include "ranks/check.h"
@@ -128,12 +129,17 @@ static int check_length(const place *p, sentence *why)
     return CHECK_EXIT_USAGE;
 }
 
-/* A folder is made before the first step. */
+/* Tries a file in the way it will be written. A folder is made before the first step. */
 static int check_rights(const place *p, sentence *why)
 {
-    if (p->use != PLACE_FOLDER) return record_may_write(p->key, p->path, why) ? 0 : CHECK_EXIT_ENVIRONMENT;
-    if (!p->there || S_ISDIR(p->info.st_mode)) return 0;
-    sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(ENOTDIR));
+    char folder[PATH_BYTES], name[PATH_BYTES];
+    int code = 0;
+    split(p->path, folder, name);
+    if (p->use == PLACE_FOLDER) code = p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0;
+    else if (!record_may_write(p->key, p->path, why)) return CHECK_EXIT_ENVIRONMENT;
+    else if (p->use == PLACE_REPLACED) code = replace_try_folder(folder);
+    if (!code) return 0;
+    sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(code));
     return CHECK_EXIT_ENVIRONMENT;
 }
 
@@ -168,8 +174,9 @@ static int make_record_folder(const request *q, sentence *why)
     sentence reason;
     split(record, folder, name);
     if (!record[0] || access(record, F_OK) == 0) return 0;
-    const int code = state_nearest_folder(above, folder);
-    if (code || access(above, W_OK | X_OK) != 0) sentence_set(&reason, "%s", strerror(code ? code : errno));
+    int code = state_nearest_folder(above, folder);
+    if (!code) code = replace_try_folder(above);
+    if (code) sentence_set(&reason, "%s", strerror(code));
     else if (q->dry_run || state_make_folder(MPI_COMM_NULL, folder, &reason) == STATE_OK) return 0;
     sentence_set(why, "output.record = %.700s: %.900s", record, reason.text);
     return CHECK_EXIT_ENVIRONMENT;

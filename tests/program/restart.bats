@@ -67,13 +67,6 @@ goes_on() { # steps that it runs to the end, texts of its sentences in their ord
     done
 }
 
-# Root, too, may not read what others may not.
-unprivileged() {
-    local drop=()
-    [ "$(id -u)" != 0 ] || drop=(setpriv --inh-caps=-all --bounding-set=-dac_override,-dac_read_search)
-    timeout -k 5 60 "${drop[@]}" "$weft" "$@" 3>&-
-}
-
 @test "a file that may not be read is not called damaged: it is skipped with the reason, or exit 3" {
     three_checkpoints
     cp "$newest" same.h5
