@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "files/replace.h"
+#include "ranks/check.h"
 
 json_t *record_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
@@ -154,15 +155,19 @@ bool record_append(const char *path, const json_t *object, sentence *why)
     return code == 0;
 }
 
-bool record_may_write(const char *key, const char *path, sentence *why)
+int record_may_write(const char *key, const char *path, sentence *why)
 {
     struct stat there;
-    char folder[PATH_MAX];
+    char folder[PATH_MAX], first = '{';
     int code = 0, fd = -1;
     replace_directory_of(folder, sizeof folder, path);
     if (stat(path, &there) != 0) code = replace_try_folder(folder);
     else if (S_ISFIFO(there.st_mode)) code = access(path, W_OK) != 0 ? errno : 0;
     else if ((fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)) < 0) code = errno;
+    if (fd >= 0 && S_ISREG(there.st_mode)) (void)!pread(fd, &first, 1, 0);
     if (fd >= 0) close(fd);
-    return !code || sentence_refuse(why, "%s = %.900s: %s", key, path, strerror(code));
+    if (code) sentence_set(why, "%s = %.900s: %s", key, path, strerror(code));
+    if (code || first == '{' || first == '\n') return code ? CHECK_EXIT_ENVIRONMENT : 0;
+    sentence_set(why, "%s = %.900s is no file of records; allowed is a new name or that of one", key, path);
+    return CHECK_EXIT_USAGE;
 }

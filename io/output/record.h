@@ -30,6 +30,7 @@ json_t *record_now(void);
  * directories. False with one sentence in why, which names the file in TMPDIR that has the record. Does not
  * take the reference. */
 bool record_append(const char *path, const json_t *object, sentence *why);
-/* Can a record be appended to path, so that minutes of measuring do not end in one that cannot be? Else one
- * sentence, "output = PATH: why not", with the key. Leaves no file. */
-bool record_may_write(const char *key, const char *path, sentence *why);
+/* Can a record be appended to path, so that minutes of measuring do not end in one that cannot be? 0, or the
+ * exit status with one sentence, "output = PATH: why not", with the key. A file that begins otherwise than
+ * records do, as decks, states and locks, is the user's mistake. Leaves no file. */
+int record_may_write(const char *key, const char *path, sentence *why);

@@ -8,12 +8,21 @@ import tempfile
 from weftlab import text
 
 
+def check(path, command):
+    """Ends the command with status 2 where a file of that name would replace what is no file, or a run's lock."""
+    path = pathlib.Path(path)
+    if path.is_symlink() or (path.exists() and not path.is_file()) or path.suffix == ".lock":
+        what = "a link, pipe, device, folder or lock"
+        text.fail(command, f"{path} is {what}; allowed is a new name or that of a file")
+
+
 @contextlib.contextmanager
 def replaced(path, command):
     """Yields the name to write to, with the ending of `path`, whose file it becomes at the end.
 
     After an exception nothing is left of it, and an OSError ends the command with status 3.
     """
+    check(path, command)
     path = pathlib.Path(path)
     try:
         handle, name = tempfile.mkstemp(path.suffix, ".weft-", path.parent)

@@ -21,7 +21,7 @@
 
 /* While a file is written it is called NAME.tmp.<16 hexadecimal digits>. */
 enum { TMP_BYTES = 21 };
-enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };
+enum { PLACES_MAX = 14, PATH_BYTES = PATH_MAX + 64 };
 enum { LONGEST_IN_FOLDER_BYTES = sizeof "/step_NNNNNNNNNN.h5" };
 
 typedef enum place_use { PLACE_REPLACED, PLACE_APPENDED, PLACE_FOLDER, PLACE_INPUT } place_use;
@@ -77,6 +77,14 @@ static void add(places *all, const char *key, place_use use, const char *path)
     p->there = stat(p->path, &p->info) == 0;
 }
 
+/* The lock of what stands there: no output may have its name. */
+static void add_lock(places *all, const char *key, const char *path, const char *behind)
+{
+    char name[PATH_BYTES];
+    snprintf(name, sizeof name, "%s%s", path, behind);
+    if (path[0]) add(all, key, PLACE_INPUT, name);
+}
+
 static void gather(places *all, const request *q)
 {
     const config *const c = &q->cfg;
@@ -94,6 +102,8 @@ static void gather(places *all, const request *q)
     if (c->problem.initial == CONFIG_INITIAL_FILE)
         add(all, "problem.initial", PLACE_INPUT, config_initial_path(c));
     add(all, "--restart", PLACE_INPUT, q->restart);
+    add_lock(all, "the lock of output.final", c->output.final, ".lock");
+    add_lock(all, "the lock of checkpoint.dir", c->checkpoint.dir, "/" LOCK_NAME);
 }
 
 /* ---- each by itself ---- */
@@ -134,10 +144,12 @@ static int check_rights(const place *p, sentence *why)
 {
     char folder[PATH_BYTES], name[PATH_BYTES];
     int code = 0;
+    if (p->use == PLACE_APPENDED) return record_may_write(p->key, p->path, why);
     split(p->path, folder, name);
     if (p->use == PLACE_FOLDER) code = p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0;
-    else if (!record_may_write(p->key, p->path, why)) return CHECK_EXIT_ENVIRONMENT;
-    else if (p->use == PLACE_REPLACED) code = replace_try_folder(folder);
+    else if (p->there && S_ISDIR(p->info.st_mode)) code = EISDIR;
+    else if (p->there && access(p->path, W_OK) != 0) code = errno;
+    else code = replace_try_folder(folder);
     if (!code) return 0;
     sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(code));
     return CHECK_EXIT_ENVIRONMENT;

@@ -68,6 +68,10 @@ def test_what_cannot_be_joined_is_refused_and_an_older_animation_stays(frames):
     assert run("animate", "p.png", "--output", "nowhere/p.gif").status == 3
     assert open("p.gif").read() == "old"
     assert sorted(os.listdir()) == ["d.ini", "empty", "other.png", "p.frames", "p.gif", "p.png"]
+    os.symlink("p.png", "link.gif")
+    os.mkfifo("pipe.gif")
+    refused("animate", "p.png --output link.gif", "p.png --output pipe.gif")
+    assert os.path.islink("link.gif") and not os.path.isfile("pipe.gif")
     without("PIL", "animate", "p.png", "--output", "p.gif")
 
 

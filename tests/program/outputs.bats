@@ -46,7 +46,14 @@ dry() { weft_alone d.ini --dry-run "$@"; }
         # shellcheck disable=SC2086
         refuses 2 dry $pair -- "are the same f" "allowed is another name"
     done
+    for pair in "output.final=f output.record=./f.lock" "checkpoint.dir=sub output.trace=sub/.weft.lock"; do
+        refuses 2 dry $pair -- "the lock of " "are the same file"
+    done
+    refuses 2 dry output.record=a.h5 -- "output.record = a.h5 is no file of records"
+    refuses 2 launch 1 "$weft" bench ceiling output=d.ini -- "output = d.ini is no file of records"
+    refuses 2 launch 1 "$weft" check output=a.h5 -- "output = a.h5 is no file of records"
     expect "the deck" 1 "$(grep -c alpha d.ini)"
+    "$weft" verify a.h5
     weft_alone d.ini --quiet --restart checkpoints checkpoint.every=1 output.final=a.h5 problem.initial=mode
 }
 
