@@ -28,6 +28,17 @@ shown() { # text: stands in said and complaints, which hold no control character
     shown '\x1b[31m'
 }
 
+@test "the name of a processor and of a host are the same in tables and records, whatever bytes they have" {
+    unshare --mount --uts true 2>/dev/null || skip "no namespaces here"
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=12 time.steps=2
+    printf 'model name\t: \e[31mred\xff\n' >cpuinfo
+    unshare --mount --uts sh -c 'mount --bind cpuinfo /proc/cpuinfo && printf "\033[1mh" >/proc/sys/kernel/hostname && exec "$@"' - \
+        "$weft" run d.ini run.device=host >said 2>complaints
+    shown 'host: \x1b[31mred\xff, '
+    shown 'rank 0 on \x1b[1mh'
+    expect names '\x1b[31mred\xff \x1b[1mh' "$(record '"\(.machine.processor) \(.machine.hosts[0])"')"
+}
+
 @test "the kind that a file of another program claims is shown, never obeyed" {
     /usr/bin/python3 -c 'import h5py' 2>/dev/null || skip "no h5py here (python3-h5py)"
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=12 time.steps=2 output.final=s.h5
