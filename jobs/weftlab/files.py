@@ -9,7 +9,7 @@ from weftlab import text
 
 
 def check(path, command):
-    """Ends the command with status 2 where a file of that name would replace what is no file, or a run's lock."""
+    """Ends the command with status 2 where the file would replace what is no file, or a run's lock."""
     path = pathlib.Path(path)
     if path.is_symlink() or (path.exists() and not path.is_file()) or path.suffix == ".lock":
         what = "a link, pipe, device, folder or lock"

@@ -137,8 +137,8 @@ static void note_taken_memory(sim *s, device *through)
     const size_t used_bytes = total_bytes - free_bytes;
     const bool by_others = s->cfg->run.device_memory_bytes == 0 && used_bytes > total_bytes / 10;
     sentence_set(&taken,
-                 "other programs hold %s of the %s of the device of rank %d on %s: fields are in host memory, "
-                 "and steps are slower",
+                 "other programs hold %s of the %s of the device of rank %d on %s: fields are in host "
+                 "memory, and steps are slower",
                  figure_bytes((double)used_bytes).text, figure_bytes((double)total_bytes).text, s->top.rank,
                  s->top.host);
     if (!agree_or_say(!by_others && fault_asked("memory_taken") < 0, &taken, s->top.comm))

@@ -1,5 +1,5 @@
-/* In a log a line of progress comes after 10 % of the steps or 5 s, whichever is later, with a tolerance after a
- * minute; asked for, every half second. */
+/* In a log a line of progress comes after 10 % of the steps or 5 s, whichever is later, with a tolerance after
+ * a minute; asked for, every half second. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

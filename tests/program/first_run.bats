@@ -50,7 +50,7 @@ typed() { run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - ma
     expect "what to try" 3 "$(sed '1,/^Try next/d' said | wc -l)"
 }
 
-@test "a build tells how many files it has; with nvcc and no GPU the host program comes first, unless CUDA is asked for or there" {
+@test "a build tells its files; with nvcc and no GPU the host program comes first, unless CUDA is asked for or there" {
     mkdir -p cuda/bin b
     printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13.0.88"\n' >cuda/bin/nvcc
     chmod +x cuda/bin/nvcc
@@ -71,8 +71,8 @@ typed() { run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - ma
     grep -q 'for CUDA (90) and the host:' cuda.90
     ! grep -q sm_80 cuda.90
     make -s -C "$top" -j2 CUDA=0 BUILD="$PWD/b" announce >said
-    expect "what is printed" "Building $PWD/b/weft for the host: $(ls "$top"/{kernels,comm,io,miniapp}/*/*.c | wc -l) files, a line for each." \
-        "$(head -n 1 said)"
+    local files=("$top"/{kernels,comm,io,miniapp}/*/*.c)
+    expect "what is printed" "Building $PWD/b/weft for the host: ${#files[@]} files, a line for each." "$(head -n 1 said)"
     grep -qE '^with .+, (Open MPI|MPICH|Intel MPI) [0-9.]+, HDF5 [0-9.]+, (no|without the) CUDA' said
     mkdir -p b/kernels/device
     touch b/kernels/device/graph_cuda.cu.o

@@ -97,13 +97,14 @@ a signal would end this run without a checkpoint" "$(record '.notes[]' signal.js
     printf '#!/bin/sh\nexport LD_PRELOAD=%s SHIM_HOST=hostb\nexec "$@"\n' "$PWD/sticky.so" >late
     chmod +x late
     on hostb ./late bash -c '[ ! -e there ] && /bin/touch there && [ ! -e there ]' # what the shim does
-    deck d.ini "${heat[@]}" checkpoint.every=10 checkpoint.writers=3 output.every=10 output.series=s output.final=new/f.h5 \
-        output.picture=p.png output.trace=t.json output.record=r/r.jsonl
+    deck d.ini "${heat[@]}" checkpoint.every=10 checkpoint.writers=3 output.every=10 output.series=s \
+        output.final=new/f.h5 output.picture=p.png output.trace=t.json output.record=r/r.jsonl
     mkdir new
-    over a:1,b:2 ./late "$weft" run d.ini --restart-if-any checkpoints --quiet
-    over a:1,b:2 ./late "$weft" run d.ini --restart-if-any checkpoints time.steps=60 output.record=r/r2.jsonl --quiet
-    expect "verdicts, steps" "exact exact 30 30" "$(cat r/*.jsonl | jq -rs 'map(.verdict) + map(.steps_run) | join(" ")')"
-    over a:1,b:2 ./late "$weft" verify checkpoints s new/f.h5
-    over a:1,b:2 ./late "$weft" check fs new seconds=1 bytes=1M
-    over a:1,b:2 ./late "$weft" bench io dir=new bytes=1M samples=2 output=r/b.jsonl
+    late() { over a:1,b:2 ./late "$weft" "$@"; }
+    late run d.ini --restart-if-any checkpoints --quiet
+    late run d.ini --restart-if-any checkpoints time.steps=60 output.record=r/r2.jsonl --quiet
+    expect "verdicts, steps" "exact 30 exact 30" "$(cat r/*.jsonl | jq -r '.verdict, .steps_run' | xargs)"
+    late verify checkpoints s new/f.h5
+    late check fs new seconds=1 bytes=1M
+    late bench io dir=new bytes=1M samples=2 output=r/b.jsonl
 }

@@ -77,8 +77,12 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     touch closed/{f.png,f} unreadable file
     chmod 200 unreadable
     chmod 555 closed # its files can be written, not replaced
-    tried() { refuses 3 unprivileged run d.ini time.steps=999999999 "$1" $2 -- "${1%%=*}" "$3"; } # output, other words, text
-    for output in final=closed/f picture=closed/f.png trace=closed/f record=unreadable; do tried output.$output '' "Permission denied"; done
+    tried() { # output, other words, text
+        refuses 3 unprivileged run d.ini time.steps=999999999 "$1" $2 -- "${1%%=*}" "$3"
+    }
+    for output in final=closed/f picture=closed/f.png trace=closed/f record=unreadable; do
+        tried output.$output '' "Permission denied"
+    done
     tried checkpoint.dir=closed run.wall_limit=1 "cannot write in closed: Permission denied"
     tried checkpoint.dir=file run.wall_limit=1 "Not a directory"
     tried checkpoint.dir=checkpoints checkpoint.every=1 "checkpoints/step_0000000002.h5 is a folder"
@@ -87,7 +91,7 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     expect "a record in a file whose folder is closed" exact "$(record .verdict closed/f)"
     # without a folder for it no time limit of the job asks for a checkpoint
     SLURM_JOB_END_TIME=$(date +%s) weft_alone d.ini checkpoint.dir=file --quiet
-    [[ $(record '.notes[]') == "checkpoint.dir: rank 0 on "*"a signal would end this run without a checkpoint" ]]
+    [[ $(record '.notes[]') == "checkpoint.dir: rank 0 on "*"would end this run without a checkpoint" ]]
     cd gone
     rmdir ../gone
     for output in output.record=r output.final=f "checkpoint.dir=c checkpoint.every=1"; do

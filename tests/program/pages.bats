@@ -14,7 +14,8 @@ srun |needs a cluster; slurm.bats runs it'
 
 # Lines of code that begin with a command, as they stand: what they do stands behind ` # `.
 commands_of() { # page
-    sed -nE 's/^ {4,}//; t code; /^```/,/^```/!d; /^```/d; :code; /^(make|mpirun|build\/weft|jobs\/|sbatch|srun|spack|apptainer|module|export|weft|\.ci\/)/p' "$1"
+    sed -nE 's/^ {4,}//; t code; /^```/,/^```/!d; /^```/d; :code
+        /^(make|mpirun|build\/weft|jobs\/|sbatch|srun|spack|apptainer|module|export|weft|\.ci\/)/p' "$1"
 }
 
 excepted() { # command: prints the exception that it falls under
@@ -25,8 +26,8 @@ excepted() { # command: prints the exception that it falls under
     return 1
 }
 
-# A reader's machine: two cores, no root, a home that is empty, and nvcc only where the build has CUDA, since to compile it
-# takes longer than a command may.
+# A reader's machine: two cores, no root, a home that is empty, and nvcc only where the build has CUDA, since to
+# compile it takes longer than a command may.
 follow() { # pages: runs their commands in the folder tree; fails with the first that fails
     local command
     unset OMPI_MCA_ess_singleton_isolated
@@ -62,7 +63,8 @@ copy_tree() {
 
 @test "a command with a mistake is named; text, tables and other code are not taken for one" {
     local wrong='build/weft run inputs/heat2d.ini grid.nz=4  # no such key'
-    printf '%s\n' '# A page' 'make run is text' '' '    phase    %' "    $wrong" '```' 'make nothing' '```' '    make test  # all' >page.md
+    printf '%s\n' '# A page' 'make run is text' '' '    phase    %' "    $wrong" '```' 'make nothing' '```' \
+        '    make test  # all' >page.md
     expect "commands" "$wrong;make nothing;make test  # all" "$(commands_of page.md | paste -sd ';')"
     mkdir -p tree/build
     ln -s "$weft" tree/build/weft
@@ -75,7 +77,9 @@ copy_tree() {
 @test "what stands behind a command of any page is a comment of the shell" {
     local page
     cd "$top"
-    for page in *.md */README.md docs/*.md docs/*/*.md; do commands_of "$page" | sed "s|^|$page: |"; done >"$BATS_TEST_TMPDIR/commands"
+    for page in *.md */README.md docs/*.md docs/*/*.md; do
+        commands_of "$page" | sed "s|^|$page: |"
+    done >"$BATS_TEST_TMPDIR/commands"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/commands")" -ge 80 ]
     expect "explanations without ' # '" "" "$(grep -E '[^ ] {2,}[^ #]' "$BATS_TEST_TMPDIR/commands" || true)"
 }

@@ -32,8 +32,9 @@ shown() { # text: stands in said and complaints, which hold no control character
     unshare --mount --uts true 2>/dev/null || skip "no namespaces here"
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=12 time.steps=2
     printf 'model name\t: \e[31mred\xff\n' >cpuinfo
-    unshare --mount --uts sh -c 'mount --bind cpuinfo /proc/cpuinfo && printf "\033[1mh" >/proc/sys/kernel/hostname && exec "$@"' - \
-        "$weft" run d.ini run.device=host >said 2>complaints
+    unshare --mount --uts sh -ec 'mount --bind cpuinfo /proc/cpuinfo
+        printf "\033[1mh" >/proc/sys/kernel/hostname
+        exec "$@"' - "$weft" run d.ini run.device=host >said 2>complaints
     shown 'host: \x1b[31mred\xff, '
     shown 'rank 0 on \x1b[1mh'
     expect names '\x1b[31mred\xff \x1b[1mh' "$(record '"\(.machine.processor) \(.machine.hosts[0])"')"

@@ -139,7 +139,8 @@ differ() { # text, command...: the files differ, and the text says where
     refuses 2 "$weft" diff a empty -- empty
 }
 
-# What a program may meet while it reads: the file that it opens next is deleted, or the disk gives an error (GOES, FAILS: its name).
+# What a program may meet while it reads: the file that it opens next is deleted (GOES: its name), or the disk gives
+# an error (FAILS).
 unlucky() {
     cat >unlucky.c <<'END'
 #include <errno.h>
@@ -171,6 +172,6 @@ END
     grep -qx 'checkpoints/step_0000000001.h5: was deleted meanwhile' said
     grep -q 'step_0000000002.h5: whole' said
     h5copy -i good.h5 -s /fields/u -o plain.h5 -d /u
-    refuses 3 unlucky FAILS=yes "$weft" run d.ini problem.kind=heat problem.initial=plain.h5:/u output.final=none -- \
+    refuses 3 unlucky FAILS=yes "$weft" run d.ini problem.initial=plain.h5:/u output.final=other.h5 -- \
         "cannot read plain.h5: Input/output error"
 }
