@@ -140,14 +140,10 @@ NCCL_LIB := $(firstword $(wildcard $(NCCL_HOME)/lib/libnccl.so.2 $(NCCL_HOME)/li
 CUDA_LIBS += $(if $(NCCL_LIB),-Xlinker -rpath -Xlinker $(patsubst %/,%,$(dir $(NCCL_LIB))))
 endif
 
-# One short line a command; V=1 shows the commands.
-say = $(if $(V),,@printf '%-5s %s\n' $(1) $@;)
+# One short line a command, numbered; V=1 shows the commands.
+say = $(eval DONE += x)$(if $(V),,@printf '%3d %-5s %s\n' $(words $(DONE)) $(1) $@;)
 
-# Seconds that one core takes for the host program and for each architecture of CUDA, and the cores that make was given.
-BUILD_S := $(shell echo $$((80 + $(if $(filter 1,$(CUDA)),240 * $(words $(ARCHS)),0))))
-CORES    = $(if $(filter -j%,$(MAKEFLAGS)),$(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),$(shell nproc)),1)
-BUILDING = Building $(BUILD)/weft for $(if $(filter 1,$(CUDA)),CUDA ($(ARCHS)) and )the host: about \
-           $$(($(BUILD_S) / $(CORES))) s on $(CORES) core$(if $(filter 1,$(CORES)),,s).
+BUILDING = Building $(BUILD)/weft for $(if $(filter 1,$(CUDA)),CUDA ($(ARCHS)) and )the host: $(words $(OBJ)) files, a line for each.
 .PHONY: all announce
 all: announce $(BUILD)/weft
 announce:
@@ -229,7 +225,7 @@ FIND_DEPS = CC='$(CC)' MPICC='$(MPICC)' MPIRUN='$(MPIRUN)' HDF5_DIR='$(HDF5_DIR)
 HOST_FIRST := $(and $(filter 1,$(CUDA)),$(filter file,$(origin CUDA)),$(filter file,$(origin ARCH)),$(filter 0,$(GPUS)),\
                     $(if $(wildcard $(BUILD)/kernels/*/*.cu.o),,yes))
 FOR_CUDA   := There is an nvcc, but no GPU is visible: this builds and runs the host program. 'make -j ARCH=90' builds the CUDA \
-              program for an H100 in about $(shell echo $$(($(BUILD_S) / $$(nproc)))) s.
+              program for an H100, which takes several times as long.
 
 # run and test enter make once more after the installation: what pkg-config says is read when make starts.
 .PHONY: run test test-all deps run-built test-built test-all-built

@@ -236,6 +236,7 @@ static device *make_device(const topology *t, topology_choice choice, int thread
 device *topology_device(topology *t, topology_choice choice, int threads, sentence *why, sentence *notes)
 {
     device *d = make_device(t, choice, threads, why, notes);
+    if (d) snprintf(d->name, sizeof d->name, "%s", printable_text(d->name)); /* the maker's bytes */
     if (d) place(t, d, notes);
     return d;
 }

@@ -1,5 +1,5 @@
-/* One line, one write, under a lock: runs that end at the same time never mix, and a run that died in the
- * middle of its line costs that line only. */
+/* One line under a lock: runs that end at the same time never mix, and a run that died in the middle of its
+ * line costs that line only. Others (a lock's holder, a pipe's reader) are waited for by seconds. */
 #include "output/record.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "files/replace.h"
+#include "ranks/check.h"
 
 json_t *record_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
@@ -61,13 +62,53 @@ json_t *record_now(void)
     return json_string(text);
 }
 
+enum { TRIES = 100 }; /* 50 ms each */
+
+/* True after a pause, as long as others may still be waited for; *tries is 0 at first. */
+static bool waits(int *tries)
+{
+    const struct timespec pause = { 0, 50 * 1000 * 1000 };
+    nanosleep(&pause, NULL);
+    return (*tries)++ < TRIES;
+}
+
+/* A descriptor, or -1 and errno. A pipe that nothing reads is opened for writing alone, which fails: what is
+ * written to it would be lost. */
+static int open_to_append(const char *path)
+{
+    struct stat info;
+    const bool pipe = stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+    const int way = pipe ? O_WRONLY : O_RDWR | O_CREAT; /* read: the last byte */
+    int fd, tries = 0;
+    do fd = open(path, way | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+    while (fd < 0 && (errno == EINTR || (pipe && errno == ENXIO)) && waits(&tries));
+    return fd;
+}
+
+/* 0 or errno. */
+static int write_all(int fd, const char *text)
+{
+    int tries = 0;
+    for (size_t left = strlen(text); left > 0;) {
+        const ssize_t written = write(fd, text, left);
+        if (written < 0 && errno != EINTR && !(errno == EAGAIN && waits(&tries))) return errno;
+        if (written <= 0) continue;
+        text += written;
+        left -= (size_t)written;
+    }
+    return 0;
+}
+
 /* 0 or errno. `line` ends with a newline and starts with one, which is left out where the file's last line is
  * whole. */
 static int append_line(int fd, const char *line)
 {
     struct stat info;
-    /* A file system without locks (ENOLCK, EOPNOTSUPP) still has O_APPEND: go on. */
-    while (flock(fd, LOCK_EX) != 0 && errno == EINTR) {}
+    int tries = 0;
+    /* A file system without locks (ENOLCK, EOPNOTSUPP) and a lock that is held for long leave O_APPEND. */
+    bool locked;
+    do locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    while (!locked && (errno == EINTR || errno == EWOULDBLOCK) && waits(&tries));
     if (fstat(fd, &info) != 0) return errno;
     if (S_ISREG(info.st_mode)) {
         char last = '\n';
@@ -76,43 +117,57 @@ static int append_line(int fd, const char *line)
     } else {
         line++; /* a pipe or a terminal has no last line to look at */
     }
-    const size_t bytes = strlen(line);
-    ssize_t written;
-    while ((written = write(fd, line, bytes)) < 0 && errno == EINTR) {}
-    if (written == (ssize_t)bytes) return 0;
-    const int code = written < 0 ? errno : ENOSPC;
+    const int code = write_all(fd, line);
     /* Half a line would spoil the file for every reader. */
-    if (S_ISREG(info.st_mode) && ftruncate(fd, info.st_size) != 0) return errno;
+    if (code && locked && S_ISREG(info.st_mode) && ftruncate(fd, info.st_size) != 0) return errno;
     return code;
+}
+
+/* 0 or errno. Closes fd. */
+static int append_and_close(int fd, const char *line)
+{
+    if (fd < 0) return errno;
+    const int code = append_line(fd, line), closed = close(fd) == 0 ? 0 : errno;
+    return code ? code : closed;
+}
+
+/* Minutes of measuring are not lost with a file's name. */
+static void keep_elsewhere(const char *line, sentence *why)
+{
+    const char *const folder = getenv("TMPDIR");
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/weft-record.XXXXXX", folder ? folder : P_tmpdir);
+    const int fd = mkstemp(path);
+    if (fd < 0) return;
+    if (append_and_close(fd, line) == 0) sentence_add(why, "; %s has it", path);
+    else unlink(path);
 }
 
 bool record_append(const char *path, const json_t *object, sentence *why)
 {
     char *text = json_dumps(object, JSON_COMPACT), *line = NULL;
     int code = ENOMEM;
-    if (text && asprintf(&line, "\n%s\n", text) >= 0) {
-        const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666); /* read: its last byte */
-        code = fd < 0 ? errno : append_line(fd, line);
-        if (fd >= 0 && close(fd) != 0 && !code) code = errno;
-        free(line);
-    }
-    free(text);
+    if (text && asprintf(&line, "\n%s\n", text) >= 0) code = append_and_close(open_to_append(path), line);
     if (code) sentence_set(why, "cannot append the record to %s: %s", path, strerror(code));
+    if (code && line) keep_elsewhere(line, why);
+    free(line);
+    free(text);
     return code == 0;
 }
 
-bool record_may_write(const char *key, const char *path, sentence *why)
+int record_may_write(const char *key, const char *path, sentence *why)
 {
     struct stat there;
-    char folder[PATH_MAX];
-    int code;
-    if (stat(path, &there) == 0) {
-        code = S_ISDIR(there.st_mode) ? EISDIR : access(path, W_OK) != 0 ? errno : 0;
-    } else if (errno == ENAMETOOLONG) {
-        code = errno;
-    } else {
-        replace_directory_of(folder, sizeof folder, path);
-        code = access(folder, W_OK | X_OK) != 0 ? errno : 0;
-    }
-    return !code || sentence_refuse(why, "%s = %.900s: %s", key, path, strerror(code));
+    char folder[PATH_MAX], first = '{';
+    int code = 0, fd = -1;
+    replace_directory_of(folder, sizeof folder, path);
+    if (stat(path, &there) != 0) code = replace_try_folder(folder);
+    else if (S_ISFIFO(there.st_mode)) code = access(path, W_OK) != 0 ? errno : 0;
+    else if ((fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)) < 0) code = errno;
+    if (fd >= 0 && S_ISREG(there.st_mode)) (void)!pread(fd, &first, 1, 0);
+    if (fd >= 0) close(fd);
+    if (code) sentence_set(why, "%s = %.900s: %s", key, path, strerror(code));
+    if (code || first == '{' || first == '\n') return code ? CHECK_EXIT_ENVIRONMENT : 0;
+    sentence_set(why, "%s = %.900s is no file of records; allowed is a new name or that of one", key, path);
+    return CHECK_EXIT_USAGE;
 }

@@ -22,7 +22,7 @@ static int make_with_parents(const char *dir)
     char above[STATE_PATH_BYTES];
     replace_directory_of(above, sizeof above, dir);
     if (mkdir(dir, 0777) == 0) return replace_sync_folder(above);
-    if (errno != ENOENT) return errno == EEXIST ? 0 : errno;
+    if (errno != ENOENT || strcmp(above, dir) == 0) return errno == EEXIST ? 0 : errno;
     const int code = make_with_parents(above);
     return code ? code : make_with_parents(dir);
 }
@@ -52,34 +52,36 @@ int state_nearest_folder(char out[STATE_PATH_BYTES], const char *path)
     return 0;
 }
 
-/* An empty file of a new name; "" where it cannot be made, which is another sentence's business. */
-static void make_mark(char mark[STATE_PATH_BYTES], const char *dir)
+/* An empty file of a new name in the nearest folder that is there; *folder has that folder. 0 or errno, and
+ * then the name is "". */
+static int make_mark(char mark[STATE_PATH_BYTES], char folder[STATE_PATH_BYTES], const char *dir)
 {
-    char folder[STATE_PATH_BYTES];
-    if (state_nearest_folder(folder, dir) != 0) folder[0] = '\0';
+    const int code = state_nearest_folder(folder, dir);
     snprintf(mark, STATE_PATH_BYTES, "%.4000s/.weft.XXXXXX", folder);
-    const int fd = folder[0] ? mkstemp(mark) : -1;
-    if (fd >= 0) close(fd);
-    else mark[0] = '\0';
+    const int fd = code ? -1 : mkstemp(mark);
+    if (fd >= 0) return close(fd) != 0 ? errno : 0;
+    mark[0] = '\0';
+    return code ? code : errno;
 }
 
 state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
 {
-    char mark[STATE_PATH_BYTES], folder[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
+    char mark[STATE_PATH_BYTES] = "", folder[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
     const int rank = ranks_mine(comm);
     state_status status = STATE_OK;
-    if (rank == 0) make_mark(mark, dir);
+    int code = rank == 0 ? make_mark(mark, folder, dir) : 0;
     MPI_CHECK(ranks_bcast(mark, sizeof mark, MPI_CHAR, 0, comm));
-    replace_directory_of(folder, sizeof folder, mark);
+    if (rank > 0) replace_directory_of(folder, sizeof folder, mark);
     if (mark[0] && state_look_for(mark) != 0)
         status = state_fail(
             STATE_IO, why,
             "rank %d on %s does not see what rank 0 writes to %s: state files need a folder that all "
             "hosts share",
             rank, state_host(host), dir);
-    else if (mark[0] && access(folder, W_OK | X_OK) != 0)
+    else if (mark[0] && access(folder, W_OK | X_OK) != 0) code = errno;
+    if (code)
         status = state_fail(STATE_IO, why, "rank %d on %s cannot write in %.300s: %s", rank, state_host(host),
-                            folder, strerror(errno));
+                            folder, strerror(code));
     status = state_agree(comm, status, why);
     if (rank == 0 && mark[0]) unlink(mark);
     return status;
@@ -112,6 +114,23 @@ static state_status list_here(const char *dir, int64_t **steps, size_t *count)
     free(*steps);
     *steps = NULL;
     *count = 0;
+    return status;
+}
+
+state_status state_names_are_free(const char *dir, sentence *why)
+{
+    int64_t *steps = NULL;
+    size_t count = 0;
+    state_status status = STATE_OK;
+    (void)list_here(dir, &steps, &count);
+    for (size_t i = 0; i < count && status == STATE_OK; i++) {
+        char path[STATE_PATH_BYTES];
+        struct stat info;
+        state_path(path, sizeof path, dir, steps[i]);
+        if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
+            status = state_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
+    }
+    free(steps);
     return status;
 }
 

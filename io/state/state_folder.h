@@ -12,12 +12,13 @@ state_status state_make_folder(MPI_Comm comm, const char *dir, sentence *why);
 /* dir, or the nearest folder above it that is there. 0 or errno. */
 int state_nearest_folder(char out[STATE_PATH_BYTES], const char *path);
 /* Do all ranks see the same folder there, and may they write in it? Rank 0 makes a file in the nearest folder
- * that is there, which all look for, and deletes it. OK too where rank 0 cannot write there. IO: why names a
- * rank and its host. Collective. */
+ * that is there, which all look for, and deletes it. IO: why names a rank and its host. Collective. */
 state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why);
 /* Step numbers of the states in dir, newest first; the array is the caller's to free. MISSING: no such dir or
  * none. Collective. */
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
+/* IO where the name of a step's state is that of a folder. By one rank. */
+state_status state_names_are_free(const char *dir, sentence *why);
 
 /* A look at what another host made ended with `code`: is it worth another look? A network file system may
  * for some seconds not know a name (ENOENT, ESTALE). True after a pause, for 10 s; *tries is 0 at first. */

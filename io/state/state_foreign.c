@@ -3,6 +3,7 @@
  * the user's: MISSING; DAMAGED only where the data themselves cannot be read. HDF5 reads zeros for values in
  * other files that are missing: external links, external storage and virtual datasets are refused. States of
  * weft are read part by part instead (state_read). */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,13 +63,16 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     const int64_t cells = box_cells(q->own);
     double *const wide = q->type == DTYPE_F32 ? malloc((size_t)cells * sizeof *wide) : data;
     if (!wide) return state_fail(STATE_IO, why, "no memory to read %s", q->path);
+    errno = 0;
     const bool ok =
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start + 2 - dims, NULL, count + 2 - dims, NULL) >= 0 &&
         H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, wide) >= 0;
+    const int code = errno; /* HDF5 passes an error of the disk on like damage */
     (void)fp_default();
     for (int64_t k = 0; k < cells && wide != data; k++) ((float *)data)[k] = (float)wide[k];
     if (wide != data) free(wide);
     if (ok) return STATE_OK;
+    if (code == EIO || code == ESTALE) return state_file_failed("read", q->path, code, why);
     return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s cannot be read: %s", q->path,
                       q->dataset, state_h5_reason());
 }

@@ -372,6 +372,7 @@ static state_status take_place(state_writer *w, sentence *note, sentence *why)
         snprintf(path, sizeof path, "%.3900s/%.*s.lock", w->a.dir, state_stem_bytes(o->file),
                  state_name(o->file));
     if (status == STATE_OK) w->lock = lock_take(path, &status, note, why);
+    if (status == STATE_OK && o->folder) status = state_names_are_free(o->folder, why);
     if (status == STATE_OK) attempts_tidy(w->a.dir, o->file);
     return status;
 }
@@ -390,6 +391,7 @@ state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, 
     else replace_directory_of(w->a.dir, sizeof w->a.dir, o->file);
     *status = state_agree(comm, w->a.rank == 0 ? take_place(w, note, why) : STATE_OK, why);
     if (*status != STATE_OK) {
+        lock_release(&w->lock);
         free(w);
         return NULL;
     }

@@ -1,11 +1,38 @@
 """Files that are whole or absent: written under another name beside theirs, fsynced, then renamed."""
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import tempfile
 
 from weftlab import text
+
+
+def check(path, command):
+    """Ends the command with status 2 where the file would replace what is no file, or a run's lock."""
+    path = pathlib.Path(path)
+    if path.is_symlink() or (path.exists() and not path.is_file()) or path.suffix == ".lock":
+        what = "a link, pipe, device, folder or lock"
+        text.fail(command, f"{path} is {what}; allowed is a new name or that of a file")
+
+
+@contextlib.contextmanager
+def held(path, command):
+    """One command at a time: PATH.lock is there, and locked, until its end."""
+    name = "%s.lock" % path
+    os.makedirs(os.path.dirname(os.path.abspath(name)), exist_ok=True)
+    with open(name, "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            text.fail(command, "%s: another study writes there; allowed is another out=" % path)
+        except OSError:  # a file system without locks
+            pass
+        try:
+            yield
+        finally:
+            os.unlink(name)
 
 
 @contextlib.contextmanager
@@ -14,6 +41,7 @@ def replaced(path, command):
 
     After an exception nothing is left of it, and an OSError ends the command with status 3.
     """
+    check(path, command)
     path = pathlib.Path(path)
     try:
         handle, name = tempfile.mkstemp(path.suffix, ".weft-", path.parent)

@@ -16,6 +16,7 @@ import sys
 from dataclasses import replace
 
 from weftlab import text
+from weftlab.files import check as check_output
 from weftlab.predict_fit import read_records
 from weftlab.predict_model import interval_daly, knows, parts_of_step, step_s, waste
 from weftlab.predict_plan import ask, case_of, plan_of, unknown
@@ -165,6 +166,7 @@ def print_row(row):
 
 def append(command, path, row):
     finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+    check_output(path, command)
     try:
         with open(path, "a") as file:
             file.write(json.dumps(finite) + "\n")

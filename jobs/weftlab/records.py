@@ -27,6 +27,10 @@ def is_text(value):
     return isinstance(value, str)
 
 
+def is_positive(value):
+    return is_number(value) and value > 0
+
+
 def absent_or(holds, value):
     return value is None or holds(value)
 
@@ -49,8 +53,7 @@ def fraction_of_copy(record):
 def is_run(record):
     numbers = (("ranks",), ("grid", "nx"), ("grid", "ny"), ("step_s", "p50"))
     return (
-        all(is_number(at(record, *path)) for path in numbers)
-        and record["step_s"]["p50"] > 0
+        all(is_positive(at(record, *path)) for path in numbers)
         and is_text(at(record, "problem", "kind"))
         and absent_or(is_number, record.get("fuse"))
     )

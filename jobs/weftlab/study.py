@@ -40,6 +40,7 @@ import subprocess
 import sys
 
 from weftlab import site, study_points, study_runs, study_table, text
+from weftlab.files import held
 
 
 def arguments_of():
@@ -99,7 +100,8 @@ def perform(command, arguments, words):
         return 0
     failures = 0
     if lacking and arguments.action is None:
-        failures = study_runs.run_here(study, points, site_keys)
+        with held(study.out, command):
+            failures = study_runs.run_here(study, points, site_keys)
         with contextlib.redirect_stderr(io.StringIO()):  # what is left out was told before
             study_points.look_for_records(study, points)
     for line in study_table.table(points, study.mode):

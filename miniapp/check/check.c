@@ -173,17 +173,17 @@ static void check_close(check *c)
     MPI_CHECK(ranks_free(&c->reports));
 }
 
-/* False with a sentence in why. A reference of another GPU is not used. */
-static bool may_begin(const check *c, check_reference *r, sentence *why)
+/* 0, or the exit status with a sentence in why. A reference of another GPU is not used. */
+static int may_begin(const check *c, check_reference *r, sentence *why)
 {
     const check_request *ask = c->ask;
-    if (ask->output[0] && !record_may_write("output", ask->output, why)) return false;
-    if (!ask->reference[0]) return true;
-    if (!check_reference_read(ask->reference, r, why)) return false;
-    if (strcmp(r->gpu, c->d->name) == 0) return true;
+    const int status = ask->output[0] ? record_may_write("output", ask->output, why) : 0;
+    if (status != 0 || !ask->reference[0]) return status;
+    if (!check_reference_read(ask->reference, r, why)) return CHECK_EXIT_ENVIRONMENT;
+    if (strcmp(r->gpu, c->d->name) == 0) return 0;
     (void)cmd_say(0, "reference = %s is of %s and is not used: this is %s", r->name, r->gpu, c->d->name);
     r->name[0] = '\0';
-    return true;
+    return 0;
 }
 
 int check_machine(topology *top, device *d, const check_request *ask, const char *command, double begin_s)
@@ -191,16 +191,16 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
     check c;
     check_reference r = { .name = "" };
     sentence why = { "" };
-    int status = CHECK_EXIT_ENVIRONMENT;
     json_t *started = record_now(), *head = machine_record(command, started), *machine;
     check_open(&c, top, d, ask, begin_s);
     machine = machine_json(top, d);
     if (machine) json_object_set_new(head, "machine", machine);
-    if (agree_or_say(top->rank > 0 || may_begin(&c, &r, &why), &why, top->comm)) {
+    int status = agree_worst(top->rank == 0 ? may_begin(&c, &r, &why) : 0, &why, top->comm);
+    if (status == 0) {
         watchdog_counts_rounds();
         watchdog_start(ask->stall_limit_s);
         status = run_rounds(&c, head, &r);
-    } else (void)cmd_say(0, "%s", why.text);
+    } else (void)cmd_say(status, "%s", why.text);
     check_close(&c);
     json_decref(head);
     json_decref(started);

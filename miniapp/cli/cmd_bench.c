@@ -105,8 +105,9 @@ static int climb_all(benching *g, topology *top, const char *command)
     const bench_request *ask = g->ask;
     int status = 0;
     /* minutes of measuring must not end in a path that cannot be written */
-    const bool can = top->rank > 0 || !ask->output[0] || record_may_write("output", ask->output, &g->why);
-    if (!agree_or_say(can, &g->why, top->comm)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", g->why.text);
+    status = top->rank == 0 && ask->output[0] ? record_may_write("output", ask->output, &g->why) : 0;
+    status = agree_worst(status, &g->why, top->comm);
+    if (status != 0) return cmd_say(status, "%s", g->why.text);
     bench_world world = bench_world_create(top, ask->dir);
     bench_create(&g->bench, ask, ask->d, &world);
     if (top->rank == 0) bench_report_head(&g->bench);

@@ -22,7 +22,17 @@ static void say_whole(const state_info *s)
            s->blocks == 1 ? "" : "s");
 }
 
-static int verify_file(int rank, const char *path)
+/* Collective: the answer of rank 0. */
+static bool is_there(int rank, const char *path)
+{
+    struct stat info;
+    int there = rank == 0 && lstat(path, &info) == 0;
+    MPI_CHECK(ranks_bcast(&there, 1, MPI_INT, 0, ranks_world()));
+    return there != 0;
+}
+
+/* listed: of a folder, in which a run may delete it meanwhile. */
+static int verify_file(int rank, const char *path, bool listed)
 {
     sentence why;
     state_info s;
@@ -31,7 +41,9 @@ static int verify_file(int rank, const char *path)
     state_status status = state_open(ranks_world(), path, &s, &why);
     if (status == STATE_OK) status = state_verify(ranks_world(), &s, &r, &why);
     if (status == STATE_OK && rank == 0) say_whole(&s);
-    else if (r.damaged) {
+    else if (status != STATE_OK && listed && !is_there(rank, path)) {
+        if (rank == 0) printf("%s: was deleted meanwhile\n", printable_text(path));
+    } else if (r.damaged) {
         if (r.damaged > 1) sentence_add(&r.first, "; and %" PRId64 " more", r.damaged - 1);
         code = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s is damaged: %s", path, r.first.text);
     } else if (status != STATE_OK) code = cmd_say(state_exit(status), "%s", why.text);
@@ -58,7 +70,7 @@ static int verify_folder(int rank, const char *dir)
     for (size_t i = count; i-- > 0;) {
         char path[4224];
         state_path(path, sizeof path, dir, steps[i]);
-        const int code = verify_file(rank, path);
+        const int code = verify_file(rank, path, true);
         if (code > worst) worst = code;
     }
     free(steps);
@@ -79,7 +91,8 @@ int cmd_verify(int argc, char **argv)
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
     int worst = 0;
     for (int i = 1; i < argc; i++) {
-        const int code = is_folder(rank, argv[i]) ? verify_folder(rank, argv[i]) : verify_file(rank, argv[i]);
+        const int code =
+            is_folder(rank, argv[i]) ? verify_folder(rank, argv[i]) : verify_file(rank, argv[i], false);
         if (code > worst) worst = code;
     }
     return cmd_end(worst);

@@ -51,7 +51,7 @@ static int fail(int status, const char *why) { return cmd_say(status, "%s", why)
 /* Folders are made and names locked before the first step, not when the first state is due. */
 static int make_checkpoints(run *r, sentence *why)
 {
-    if (r->sim.cfg->checkpoint.every == 0) return 0;
+    if (!saver_is_sure(r->sim.cfg)) return 0;
     const state_status status = saver_open(&r->checkpoints, why);
     if (status == STATE_OK && r->ask.restart) state_writer_trust(r->checkpoints.writer, r->sim.level);
     return state_exit(status);
@@ -269,7 +269,7 @@ static int run_it(run *r)
     if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])
         plan_add_note(&s->plan, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
-    status = saver_check_folders(s, &why);
+    status = saver_check_folders(&r->checkpoints, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.dry_run) {
         status = dry_run(s, &r->ask, &why);

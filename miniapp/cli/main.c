@@ -197,11 +197,15 @@ static int perform(int argc, char **argv)
 /* ---- stdin, stdout and stderr ---- */
 
 /* A descriptor that the caller closed would be that of the next file opened, and what is printed would go
- * into a checkpoint. A reader that leaves (`weft info | head -1`) ends no run. */
+ * into a checkpoint. One that does not block would lose what a slow reader has not taken yet. A reader that
+ * leaves (`weft info | head -1`) ends no run. */
 static void prepare_streams(void)
 {
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        const int flags = fcntl(fd, F_GETFL);
+        if (flags < 0) (void)!open("/dev/null", O_RDWR);
+        else if (flags & O_NONBLOCK) (void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    }
     (void)signal(SIGPIPE, SIG_IGN);
 }
 

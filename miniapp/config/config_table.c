@@ -159,7 +159,7 @@ const cmd_key config_table[] = {
               "ui.perfetto.dev" },
     { "output.progress", CMD_KEY_WORD, AT(output.progress), .preset = "auto", .word = progresses,
       .help = "a line every half second; auto: where stderr is no terminal, one per 10 % of the steps, at "
-              "most one per minute" },
+              "most one per 5 s, with a tolerance one per minute" },
 };
 const size_t config_table_count = sizeof config_table / sizeof config_table[0];
 

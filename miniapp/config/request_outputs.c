@@ -12,13 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/replace.h"
 #include "output/picture.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "state/state_folder.h"
 
-enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };
+enum { PLACES_MAX = 14, PATH_BYTES = PATH_MAX + 64 };
 
 typedef enum place_use { PLACE_REPLACED, PLACE_APPENDED, PLACE_FOLDER, PLACE_INPUT } place_use;
 
@@ -63,6 +64,14 @@ static void add(places *all, const char *key, place_use use, const char *path)
     p->there = stat(p->path, &p->info) == 0;
 }
 
+/* The lock of what stands there: no output may have its name. */
+static void add_lock(places *all, const char *key, const char *path, const char *behind)
+{
+    char name[PATH_BYTES];
+    snprintf(name, sizeof name, "%s%s", path, behind);
+    if (path[0]) add(all, key, PLACE_INPUT, name);
+}
+
 static void gather(places *all, const request *q)
 {
     const config *const c = &q->cfg;
@@ -80,6 +89,8 @@ static void gather(places *all, const request *q)
     if (c->problem.initial == CONFIG_INITIAL_FILE)
         add(all, "problem.initial", PLACE_INPUT, config_initial_path(c));
     add(all, "--restart", PLACE_INPUT, q->restart);
+    add_lock(all, "the lock of output.final", c->output.final, ".lock");
+    add_lock(all, "the lock of checkpoint.dir", c->checkpoint.dir, "/" LOCK_NAME);
 }
 
 /* ---- each by itself ---- */
@@ -97,13 +108,20 @@ static int check_sort(const place *p, sentence *why)
     return CHECK_EXIT_USAGE;
 }
 
-/* Folders, and that of a new record, are made before the first step. */
+/* Tries a file in the way it will be written. A folder is made before the first step. */
 static int check_rights(const place *p, sentence *why)
 {
-    if (p->use == PLACE_INPUT || (p->use == PLACE_APPENDED && !p->there)) return 0;
-    if (p->use != PLACE_FOLDER) return record_may_write(p->key, p->path, why) ? 0 : CHECK_EXIT_ENVIRONMENT;
-    if (!p->there || S_ISDIR(p->info.st_mode)) return 0;
-    sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(ENOTDIR));
+    char folder[PATH_BYTES];
+    int code = 0;
+    if (p->use == PLACE_INPUT) return 0;
+    if (p->use == PLACE_APPENDED) return p->there ? record_may_write(p->key, p->path, why) : 0;
+    replace_directory_of(folder, sizeof folder, p->path);
+    if (p->use == PLACE_FOLDER) code = p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0;
+    else if (p->there && S_ISDIR(p->info.st_mode)) code = EISDIR;
+    else if (p->there && access(p->path, W_OK) != 0) code = errno;
+    else code = replace_try_folder(folder);
+    if (!code) return 0;
+    sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(code));
     return CHECK_EXIT_ENVIRONMENT;
 }
 
@@ -137,10 +155,10 @@ static int make_record_folder(const request *q, sentence *why)
     const char *const record = q->cfg.output.record;
     sentence reason;
     if (!record[0] || access(record, F_OK) == 0) return 0;
-    snprintf(path, sizeof path, "%s", record);
-    const char *const folder = dirname(path);
-    const int code = state_nearest_folder(above, folder);
-    if (code || access(above, W_OK | X_OK) != 0) sentence_set(&reason, "%s", strerror(code ? code : errno));
+    replace_directory_of(folder, sizeof folder, record);
+    int code = state_nearest_folder(above, folder);
+    if (!code) code = replace_try_folder(above);
+    if (code) sentence_set(&reason, "%s", strerror(code));
     else if (q->dry_run || state_make_folder(MPI_COMM_NULL, folder, &reason) == STATE_OK) return 0;
     sentence_set(why, "output.record = %.700s: %.900s", record, reason.text);
     return CHECK_EXIT_ENVIRONMENT;

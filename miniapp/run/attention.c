@@ -36,19 +36,20 @@ void attention_catch_signals(void)
 
 /* Only rank 0's host is asked for the time of day: another clock may be hours off, and would end the
  * run at its start. */
-static double left_s(const config *c, double start_s, int rank)
+static double left_s(const saver *checkpoints, double start_s, int rank)
 {
+    const config *c = checkpoints->sim->cfg;
     const char *slurm = getenv("SLURM_JOB_END_TIME");
     char *end = NULL;
     if (c->run.wall_limit_s > 0) return start_s + c->run.wall_limit_s - timer_now_s();
-    if (!slurm || rank != 0) return INFINITY;
+    if (!slurm || rank != 0 || checkpoints->no_folder) return INFINITY;
     const double at = strtod(slurm, &end);
     return end != slurm && *end == '\0' && at > 0 ? at - (double)time(NULL) : INFINITY;
 }
 
 attention attention_begin(sim *s, const saver *checkpoints, double start_s)
 {
-    const double mine_s = left_s(s->cfg, start_s, s->top.rank);
+    const double mine_s = left_s(checkpoints, start_s, s->top.rank);
     double all_s;
     MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
     return (attention){ .sim = s,

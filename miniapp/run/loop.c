@@ -79,7 +79,8 @@ static bool norms_converged(norms *n, bool now)
 
 /* ---- progress ---- */
 
-static const double shortest_s = 0.5, log_s = 60, log_part = 0.1;
+static const double shortest_s = 0.5, log_part = 0.1;
+static const double log_s = 5, log_without_end_s = 60; /* with a tolerance the last step is not known */
 
 void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_cells_per_s)
 {
@@ -89,7 +90,7 @@ void progress_begin(progress *p, const config *c, int rank, int64_t first, doubl
     const bool for_a_log = wanted == CONFIG_PROGRESS_AUTO && !p->redrawn;
     p->first = p->shown = first;
     p->last = c->time.steps;
-    p->every_s = for_a_log ? log_s : shortest_s;
+    p->every_s = !for_a_log ? shortest_s : c->time.tolerance == 0 ? log_s : log_without_end_s;
     p->every_steps =
         for_a_log && c->time.tolerance == 0 ? (int64_t)ceil(log_part * (double)(p->last - first)) : 1;
     p->cells = (double)c->grid.nx * (double)c->grid.ny;

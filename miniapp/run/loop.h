@@ -40,15 +40,18 @@ typedef struct saver { /* lives as long as the sim; before saver_open all else i
     snapshot *snapshot;
     int64_t written; /* files that it has heard of */
     bool failure_said;
-    bool stop;    /* a write failed and the run is to end; ranks may learn of it at different steps */
-    sentence why; /* of the last failure */
+    bool no_folder; /* there can be no checkpoint, and no time limit of Slurm ends the run */
+    bool stop;      /* a write failed and the run is to end; ranks may learn of it at different steps */
+    sentence why;   /* of the last failure */
 } saver;
 
 /* The folders of state files, which all hosts share, seen before the first step. 0, or the exit status with a
  * sentence that names the key, and the rank and host which does not see the folder as rank 0 does, or may not
  * write there; a note for a checkpoint.dir into which only a signal's would go. Leaves nothing. Collective.
  */
-int saver_check_folders(sim *s, sentence *why);
+int saver_check_folders(saver *v, sentence *why);
+/* Is a checkpoint asked for: at steps, or at a time limit of the deck? */
+bool saver_is_sure(const config *c);
 
 /* A writer, of which rank 0 says what dead runs had left there; NULL with status, and one sentence in why
  * that names the key. Collective. */

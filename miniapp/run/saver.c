@@ -5,8 +5,11 @@
 #include "run/watchdog.h"
 #include "state/state_folder.h"
 
-int saver_check_folders(sim *s, sentence *why)
+bool saver_is_sure(const config *c) { return c->checkpoint.every > 0 || c->run.wall_limit_s > 0; }
+
+int saver_check_folders(saver *v, sentence *why)
 {
+    sim *s = v->sim;
     const config *c = s->cfg;
     char folder[STATE_PATH_BYTES];
     replace_directory_of(folder, sizeof folder, c->output.final);
@@ -16,11 +19,12 @@ int saver_check_folders(sim *s, sentence *why)
     } all[] = { { "checkpoint.dir", c->checkpoint.dir, true }, /* where a signal's goes, too */
                 { "output.series", c->output.series, c->output.every > 0 && c->output.series[0] },
                 { "output.final", folder, c->output.final[0] } };
-    for (size_t i = 0; i < sizeof all / sizeof *all && s->top.ranks > 1; i++) {
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (!all[i].used) continue;
         sentence reason;
         const state_status status = state_is_shared(s->top.comm, all[i].dir, &reason);
-        const bool never_due = i == 0 && c->checkpoint.every == 0;
+        const bool never_due = i == 0 && !saver_is_sure(c);
+        v->no_folder = v->no_folder || (never_due && status != STATE_OK);
         if (status != STATE_OK && never_due)
             plan_add_note(&s->plan, false, "%s: %s; a signal would end this run without a checkpoint",
                           all[i].key, reason.text);

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,14 +91,36 @@ static void after_a_line_cut_short(void **state)
     json_decref(o);
 }
 
+/* The sentence says why it failed, and which file in TMPDIR has the record. */
+static void kept(const char *name, const json_t *o, const char *wanted)
+{
+    char folder[] = "/tmp/weft_kept.XXXXXX", line[4 * PADDING_BYTES] = "";
+    assert_non_null(mkdtemp(folder));
+    setenv("TMPDIR", folder, 1);
+    assert_false(record_append(name, o, &why));
+    assert_memory_equal(why.text, wanted, strlen(wanted));
+    char *const file = strstr(why.text, folder), *const end = strstr(why.text, " has it");
+    assert_true(file && end);
+    *end = '\0';
+    FILE *f = fopen(file, "r");
+    json_t *const found = fgets(line, sizeof line, f) ? json_loads(line, 0, NULL) : NULL;
+    assert_true(json_equal(found, o));
+    json_decref(found);
+    fclose(f);
+    unlink(file);
+    rmdir(folder);
+}
+
 static void failures(void **state)
 {
     json_t *o = numbered(0, 0);
-    assert_false(record_append("/nonexistent/r.jsonl", o, &why));
-    assert_string_equal(why.text,
-                        "cannot append the record to /nonexistent/r.jsonl: No such file or directory");
-    assert_false(record_append("/dev/full", o, &why));
-    assert_string_equal(why.text, "cannot append the record to /dev/full: No space left on device");
+    kept("/nonexistent/r.jsonl", o,
+         "cannot append the record to /nonexistent/r.jsonl: No such file or directory; /tmp/weft_kept.");
+    kept("/dev/full", o, "cannot append the record to /dev/full: No space left on device; /tmp/weft_kept.");
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0); /* which nothing reads */
+    kept(path, o, "cannot append the record to /tmp/weft_record_");
+    unlink(path);
 
     /* Half a line is taken back: the file ends where it ended. */
     struct rlimit old;
@@ -117,6 +141,19 @@ static void expect_json(json_t *value, const char *wanted)
     assert_string_equal(text, wanted);
     free(text);
     json_decref(value);
+}
+
+/* Another process that never gives its lock back is waited for by seconds. */
+static void beside_a_lock(void **state)
+{
+    FILE *f = fopen(path, "w");
+    json_t *o = json_pack("{s:i}", "a", 1);
+    assert_int_equal(flock(fileno(f), LOCK_EX), 0);
+    alarm(60);
+    assert_true(record_append(path, o, &why));
+    alarm(0);
+    fclose(f);
+    json_decref(o);
 }
 
 static void values(void **state)
@@ -142,7 +179,7 @@ int main(void)
     close(fd);
     const struct CMUnitTest tests[] = { cmocka_unit_test(at_the_same_time),
                                         cmocka_unit_test(after_a_line_cut_short), cmocka_unit_test(failures),
-                                        cmocka_unit_test(values) };
+                                        cmocka_unit_test(beside_a_lock), cmocka_unit_test(values) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     remove(path);
     return failed ? 1 : 0;

@@ -4,6 +4,7 @@ Slurm's own daemons.
 """
 
 import ast
+import fcntl
 import os
 import pathlib
 import signal
@@ -149,9 +150,20 @@ def test_bad_arguments_and_site_files_are_refused():
         refused("study", "deck=d.ini site=s.ini --list")
 
 
+def test_of_two_studies_that_write_to_one_file_the_second_is_refused():
+    words = ["study", "ranks=1", "repeats=1", "deck=d.ini", "out=new/o.jsonl"]
+    os.mkdir("new")
+    with open("new/o.jsonl.lock", "w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        done = run(*words)
+        assert done.status == 2 and "new/o.jsonl: another study writes there" in done.err, done
+    assert run(*words).status == 0 and len(read("new/o.jsonl")) == 1
+    assert os.listdir("new") == ["o.jsonl"]
+
+
 def test_the_study_needs_python_3_6_and_no_package_of_others():
     for file in [*JOBS.glob("weftlab/study*.py"), *(JOBS / f"weftlab/{n}.py"
-                                                    for n in ("site", "records", "text"))]:
+                                                    for n in ("site", "records", "text", "files"))]:
         ast.parse(file.read_text(), str(file), feature_version=(3, 6))
     done = process(sys.executable, "-E", "-s", "-S", STUDY, "deck=d.ini", "ranks=2", "--list")
     line = "2 ranks: weft run d.ini checkpoint.every=0 output.picture=none output.final=none run.threads=1"

@@ -37,6 +37,23 @@ load ../support/helper
     "$weft" verify a.h5
 }
 
+@test "a standard output that does not block, and a slow reader: nothing is cut" {
+    cat >slow.py <<'END'
+import fcntl, os, subprocess, sys, time
+reads, writes = os.pipe()
+os.set_blocking(writes, False)
+fcntl.fcntl(writes, 1031, 4096)  # F_SETPIPE_SZ
+child = subprocess.Popen(sys.argv[1:], stdout=writes)
+os.close(writes)
+time.sleep(0.5)
+while text := os.read(reads, 1000):
+    sys.stdout.buffer.write(text)
+sys.exit(child.wait())
+END
+    /usr/bin/python3 slow.py "$weft" run --help >slow
+    "$weft" run --help | cmp - slow
+}
+
 @test "one process that no launcher started does without MPI, and says the same as with it; weft run starts it" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=4 checkpoint.every=2 output.final=a.h5
     weft_alone d.ini --quiet

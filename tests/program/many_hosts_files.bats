@@ -87,7 +87,24 @@ a signal would end this run without a checkpoint" "$(record '.notes[]' signal.js
     refuses 3 over a:1,b:1 "$weft" run d.ini --dry-run -- \
         "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
     refuses 3 over b:1,a:1 "$weft" run d.ini checkpoint.dir=shared/other -- \
-        "checkpoint.dir" "shared/other" "Read-only"
+        "checkpoint.dir" "rank 0 on hostb cannot write in shared: Read-only"
     [ ! -e results.jsonl ]
     on hostb umount shared
+}
+
+@test "a host that for ever misses a name that it once missed writes and reads all that others make" {
+    cc -O1 -shared -fPIC -o sticky.so "$top/tests/support/shim_sticky_names.c" -ldl
+    printf '#!/bin/sh\nexport LD_PRELOAD=%s SHIM_HOST=hostb\nexec "$@"\n' "$PWD/sticky.so" >late
+    chmod +x late
+    on hostb ./late bash -c '[ ! -e there ] && /bin/touch there && [ ! -e there ]' # what the shim does
+    deck d.ini "${heat[@]}" checkpoint.every=10 checkpoint.writers=3 output.every=10 output.series=s \
+        output.final=new/f.h5 output.picture=p.png output.trace=t.json output.record=r/r.jsonl
+    mkdir new
+    late() { over a:1,b:2 ./late "$weft" "$@"; }
+    late run d.ini --restart-if-any checkpoints --quiet
+    late run d.ini --restart-if-any checkpoints time.steps=60 output.record=r/r2.jsonl --quiet
+    expect "verdicts, steps" "exact 30 exact 30" "$(cat r/*.jsonl | jq -r '.verdict, .steps_run' | xargs)"
+    late verify checkpoints s new/f.h5
+    late check fs new seconds=1 bytes=1M
+    late bench io dir=new bytes=1M samples=2 output=r/b.jsonl
 }

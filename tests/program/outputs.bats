@@ -46,7 +46,14 @@ dry() { weft_alone d.ini --dry-run "$@"; }
         # shellcheck disable=SC2086
         refuses 2 dry $pair -- "are the same f" "allowed is another name"
     done
+    for pair in "output.final=f output.record=./f.lock" "checkpoint.dir=sub output.trace=sub/.weft.lock"; do
+        refuses 2 dry $pair -- "the lock of " "are the same file"
+    done
+    refuses 2 dry output.record=a.h5 -- "output.record = a.h5 is no file of records"
+    refuses 2 launch 1 "$weft" bench ceiling output=d.ini -- "output = d.ini is no file of records"
+    refuses 2 launch 1 "$weft" check output=a.h5 -- "output = a.h5 is no file of records"
     expect "the deck" 1 "$(grep -c alpha d.ini)"
+    "$weft" verify a.h5
     weft_alone d.ini --quiet --restart checkpoints checkpoint.every=1 output.final=a.h5 problem.initial=mode
 }
 
@@ -54,4 +61,31 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     local long
     long=$(printf 'n%.0s' {1..256})
     refuses 3 dry "output.picture=$long.png" -- "output.picture = nnn" "File name too long"
+}
+
+@test "what can never be written is known before the first step: each output is tried in its own way" {
+    mkdir closed checkpoints series gone checkpoints/step_0000000002.h5 series/step_0000000001.h5
+    touch closed/{f.png,f} unreadable file
+    chmod 200 unreadable
+    chmod 555 closed # its files can be written, not replaced
+    tried() { # output, other words, text
+        refuses 3 unprivileged run d.ini time.steps=999999999 "$1" $2 -- "${1%%=*}" "$3"
+    }
+    for output in final=closed/f picture=closed/f.png trace=closed/f record=unreadable; do
+        tried output.$output '' "Permission denied"
+    done
+    tried checkpoint.dir=closed run.wall_limit=1 "cannot write in closed: Permission denied"
+    tried checkpoint.dir=file run.wall_limit=1 "Not a directory"
+    tried checkpoint.dir=checkpoints checkpoint.every=1 "checkpoints/step_0000000002.h5 is a folder"
+    tried output.series=series output.every=1 "series/step_0000000001.h5 is a folder"
+    unprivileged run d.ini output.record=closed/f --quiet
+    expect "a record in a file whose folder is closed" exact "$(record .verdict closed/f)"
+    # without a folder for it no time limit of the job asks for a checkpoint
+    SLURM_JOB_END_TIME=$(date +%s) weft_alone d.ini checkpoint.dir=file --quiet
+    [[ $(record '.notes[]') == "checkpoint.dir: rank 0 on "*"would end this run without a checkpoint" ]]
+    cd gone
+    rmdir ../gone
+    for output in output.record=r output.final=f "checkpoint.dir=c checkpoint.every=1"; do
+        refuses 3 weft_alone ../d.ini $output -- "No such file or directory"
+    done
 }

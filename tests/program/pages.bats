@@ -12,9 +12,10 @@ apptainer |needs an image, from the network
 sbatch |needs a cluster; slurm.bats runs the script
 srun |needs a cluster; slurm.bats runs it'
 
-# Lines of code that begin with a command, one a line: up to two spaces, behind which there is what it does.
+# Lines of code that begin with a command, as they stand: what they do stands behind ` # `.
 commands_of() { # page
-    sed -nE 's/^ {4,}//; t code; /^```/,/^```/!d; /^```/d; :code; /^(make|mpirun|build\/weft|jobs\/|sbatch|srun|spack|apptainer|module|export|weft|\.ci\/)/{ s/ {2,}.*//; p; }' "$1"
+    sed -nE 's/^ {4,}//; t code; /^```/,/^```/!d; /^```/d; :code
+        /^(make|mpirun|build\/weft|jobs\/|sbatch|srun|spack|apptainer|module|export|weft|\.ci\/)/p' "$1"
 }
 
 excepted() { # command: prints the exception that it falls under
@@ -25,12 +26,13 @@ excepted() { # command: prints the exception that it falls under
     return 1
 }
 
-# A reader's machine: as many slots as are asked for, no root, a home that is empty, and nvcc only where the build has CUDA,
-# since to compile it takes longer than a command may.
+# A reader's machine: two cores, no root, a home that is empty, and nvcc only where the build has CUDA, since to
+# compile it takes longer than a command may.
 follow() { # pages: runs their commands in the folder tree; fails with the first that fails
     local command
     unset OMPI_MCA_ess_singleton_isolated
-    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none HOME=$PWD/home
+    echo "localhost slots=2" >slots
+    export OMPI_MCA_orte_default_hostfile=$PWD/slots OMPI_MCA_hwloc_base_binding_policy=none HOME=$PWD/home
     is_there "$BUILD/kernels/*/*.cu.o" || export CUDA=0
     while read -r command <&4; do
         excepted "$command" >>excepted && continue
@@ -63,13 +65,24 @@ copy_tree() {
 }
 
 @test "a command with a mistake is named; text, tables and other code are not taken for one" {
-    printf '%s\n' '# A page' 'make run is text' '' '    phase    %' '    build/weft run inputs/heat2d.ini grid.nz=4      a key that there is not' \
-        '```' 'make nothing' '```' '    make test      all of it' >page.md
-    expect "commands" "build/weft run inputs/heat2d.ini grid.nz=4;make nothing;make test" "$(commands_of page.md | paste -sd ';')"
+    local wrong='build/weft run inputs/heat2d.ini grid.nz=4  # no such key'
+    printf '%s\n' '# A page' 'make run is text' '' '    phase    %' "    $wrong" '```' 'make nothing' '```' \
+        '    make test  # all' >page.md
+    expect "commands" "$wrong;make nothing;make test  # all" "$(commands_of page.md | paste -sd ';')"
     mkdir -p tree/build
     ln -s "$weft" tree/build/weft
     ln -s "$top/inputs" tree/inputs
     run follow page.md
     expect status 1 "$status"
-    [[ $output == "'build/weft run inputs/heat2d.ini grid.nz=4' ended with 2:"*"weft: "*grid.nz* ]] || { echo "$output"; return 1; }
+    [[ $output == "'$wrong' ended with 2:"*"weft: "*grid.nz* ]] || { echo "$output"; return 1; }
+}
+
+@test "what stands behind a command of any page is a comment of the shell" {
+    local page
+    cd "$top"
+    for page in *.md */README.md docs/*.md docs/*/*.md; do
+        commands_of "$page" | sed "s|^|$page: |"
+    done >"$BATS_TEST_TMPDIR/commands"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/commands")" -ge 80 ]
+    expect "explanations without ' # '" "" "$(grep -E '[^ ] {2,}[^ #]' "$BATS_TEST_TMPDIR/commands" || true)"
 }

@@ -22,3 +22,15 @@ shown() { # text, command...: the text is in what the command says, which holds 
     jq -c --arg text "$esc" '.machine.processor = $text' r.jsonl >p.jsonl
     WEFT=$weft shown '\x1b[31m' "$top/jobs/predict" d.ini --from p.jsonl --ranks 1
 }
+
+@test "the name of a processor and of a host are the same in tables and records, whatever bytes they have" {
+    unshare --mount --uts true 2>/dev/null || skip "no namespaces here"
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=12 time.steps=2
+    printf 'model name\t: \e[31mred\xff\n' >cpuinfo
+    unshare --mount --uts sh -ec 'mount --bind cpuinfo /proc/cpuinfo
+        printf "\033[1mh" >/proc/sys/kernel/hostname
+        exec "$@"' - "$weft" run d.ini run.device=host >said 2>complaints
+    shown 'host: \x1b[31mred\xff, ' cat said complaints
+    shown 'rank 0 on \x1b[1mh' cat said complaints
+    expect names '\x1b[31mred\xff \x1b[1mh' "$(record '"\(.machine.processor) \(.machine.hosts[0])"')"
+}

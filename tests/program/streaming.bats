@@ -64,6 +64,10 @@ plate=(grid.nx=203 grid.ny=301 "grid.x_low=dirichlet 0" grid.x_high=neumann)
         "rank 0 needs" "410 KB are free for it"
     weft_alone d.ini run.device_memory=400k --dry-run --explain >dry
     grep '^# memory  *host: grid 203 x 301' dry
+    expect "notes" "[]" "$(record '.notes | tostring')"
+    weft=$weft_sanitize
+    WEFT_FAULT=memory_taken weft_alone d.ini run.device_memory=400k
+    [[ $(record '.notes[]') == "other programs hold "*" of rank 0 on "*": fields are in host memory"* ]]
 }
 
 @test "what cannot be had is refused in one sentence, or the next best is said" {

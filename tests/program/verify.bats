@@ -131,3 +131,40 @@ differ() { # text, command...: the files differ, and the text says where
     mkdir empty
     refuses 2 "$weft" diff a empty -- empty
 }
+
+# What a program may meet while it reads: the file that it opens next is deleted (GOES: its name), or the disk gives
+# an error (FAILS).
+unlucky() {
+    cat >unlucky.c <<'END'
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int open(const char *path, int how, int mode)
+{
+    const char *goes = getenv("GOES");
+    if (goes && strstr(path, goes)) unlink(path);
+    return (int)syscall(SYS_openat, -100, path, how, mode);
+}
+ssize_t pread(int fd, void *data, size_t bytes, off_t at)
+{
+    if (bytes < 1 << 20 || !getenv("FAILS")) return syscall(SYS_pread64, fd, data, bytes, at);
+    errno = EIO;
+    return -1;
+}
+END
+    cc -w -shared -fPIC -o unlucky.so unlucky.c
+    env LD_PRELOAD="$PWD/unlucky.so" "$@"
+}
+
+@test "a state that is deleted while its folder is looked at, and an error of the disk, are no damage" {
+    plate checkpoint.every=1 checkpoint.keep=0
+    weft_alone d.ini --quiet
+    unlucky GOES=step_0000000001.h5 "$weft" verify checkpoints >said
+    grep -qx 'checkpoints/step_0000000001.h5: was deleted meanwhile' said
+    grep -q 'step_0000000002.h5: whole' said
+    h5copy -i good.h5 -s /fields/u -o plain.h5 -d /u
+    refuses 3 unlucky FAILS=yes "$weft" run d.ini problem.initial=plain.h5:/u output.final=other.h5 -- \
+        "cannot read plain.h5: Input/output error"
+}

@@ -46,6 +46,13 @@ weft_run() { # ranks deck arguments...
 # One rank without mpirun: a launch of a tenth of a second.
 weft_alone() { timeout -k 5 $hang_s "$weft" run "$@" 3>&-; }
 
+# Root, too, may not read or write what others may not.
+unprivileged() {
+    local drop=()
+    [ "$(id -u)" != 0 ] || drop=(setpriv --inh-caps=-all --bounding-set=-dac_override,-dac_read_search)
+    timeout -k 5 60 "${drop[@]}" "$weft" "$@" 3>&-
+}
+
 # A run in the background, whose output goes to the file out: $mpirun is the pid of mpirun, or of a single rank.
 begin() { # ranks arguments of weft run...
     local launcher=("$MPIRUN" $LAUNCH_FLAGS -n "$1")
