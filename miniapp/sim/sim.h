@@ -84,9 +84,12 @@ typedef struct sim {
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
 void sim_destroy(sim *s);
 
-/* ---- sim_advance.c ---- */
+/* ---- sim_state.c ---- */
 
 void sim_wait(sim *s); /* for everything enqueued */
+int64_t sim_own_cells(const sim *s);
+
+/* ---- sim_advance.c ---- */
 
 /* A time stamp on the first stream; and the device's seconds from there to what has been enqueued since, for
  * which it waits. */
@@ -125,7 +128,6 @@ void sim_undo_step(sim *s);
 double sim_pass_s(sim *s, bool exchange, int count);
 double sim_exchange_s(sim *s, int count);
 
-int64_t sim_own_cells(const sim *s);
 /* Bytes this rank's device moves in one step, or in one block of steps, counted from what the kernels read
  * and write, halo and redistribution included. */
 double sim_bytes_moved_per_pass(const sim *s);

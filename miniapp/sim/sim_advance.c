@@ -156,8 +156,6 @@ void sim_undo_step(sim *s)
 
 /* ---- measuring ---- */
 
-void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
-
 void sim_stamp(sim *s) { DEVICE_CALL(s->dev, event_record, s->stamp[0], s->streams.stream[0]); }
 
 double sim_since_stamp_s(sim *s)
@@ -194,8 +192,6 @@ double sim_exchange_s(sim *s, int count)
 }
 
 /* ---- counting ---- */
-
-int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.shape)); }
 
 static double halos_sent_bytes(const sim *s)
 {
