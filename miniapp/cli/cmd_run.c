@@ -59,14 +59,11 @@ static int make_checkpoints(run *r, sentence *why)
 
 static int make_final(run *r, sentence *why)
 {
-    const config *c = r->sim.cfg;
-    const state_writer_options o = { .file = c->output.final,
-                                     .writers = c->checkpoint.writers,
-                                     .one_file_bytes = STATE_ONE_FILE_BYTES,
-                                     .verify = c->checkpoint.verify };
+    const state_writer_options o = { .file = r->sim.cfg->output.final,
+                                     .one_file_bytes = STATE_ONE_FILE_BYTES };
     state_status status;
-    if (!c->output.final[0]) return 0;
-    r->final = saver_make_writer(&r->sim, "output.final", &o, &status, why);
+    if (!o.file[0]) return 0;
+    r->final = saver_make_writer(&r->sim, "output.final", o, &status, why);
     return state_exit(status);
 }
 

@@ -135,18 +135,14 @@ static overlap measure_overlap(sim *s)
     return overlap_of(with_s, without_s, comm_s);
 }
 
-/* NULL, or why steps are not timed in pairs: simulated seconds have no noise; a visit to the device begins
- * when all ghosts are there, and takes long; a persistent pass exchanges within. */
-static const char *not_in_pairs(const sim *s)
-{
-    if (WEFT_SIM) return "in a simulation only the exchange alone is measured";
-    if (s->plan.persistent) return "passes exchange within, while cells stay in registers";
-    return s->plan.window.slot_rows > 0 ? "rows stream through the device after the exchange" : NULL;
-}
-
+/* In pairs, but: simulated seconds have no noise; a visit to the device begins when all ghosts are there, and
+ * takes long; a persistent pass exchanges within. */
 static overlap measure_exchange(sim *s)
 {
-    const char *why = not_in_pairs(s);
+    const char *why =
+        s->plan.window.slot_rows > 0 ? "rows stream through the device after the exchange" : NULL;
+    if (s->plan.persistent) why = "passes exchange within, while cells stay in registers";
+    if (WEFT_SIM) why = "in a simulation only the exchange alone is measured";
     if (!why) return measure_overlap(s);
     overlap o = overlap_none(why);
     o.comm_s = exchanges_s(s, 2);

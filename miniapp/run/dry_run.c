@@ -84,18 +84,6 @@ static int check_files(const sim *s, bool restarts, destination to[2], sentence 
 
 /* ---- the account ---- */
 
-static void print_step(const sim *s, timer_spread moved, timer_spread sent)
-{
-    char name[32] = "step";
-    if (s->plan.block_steps > 1) snprintf(name, sizeof name, "block of %d steps", s->plan.block_steps);
-    printf("# %-12s moves %s of memory on all ranks, %s on rank %d; rates count %d words per cell\n",
-           s->plan.block_steps > 1 ? "block" : "step", figure_bytes(moved.sum).text,
-           figure_bytes(moved.max).text, moved.max_rank, config_kind_of(s->cfg)->words);
-    if (sent.max > 0)
-        printf("# halo         rank %d sends most, %s per %s; %s on all ranks\n", sent.max_rank,
-               figure_bytes(sent.max).text, name, figure_bytes(sent.sum).text);
-}
-
 static void print_files(const sim *s, const destination to[2])
 {
     const config *c = s->cfg;
@@ -129,20 +117,18 @@ static void print_account(sim *s, const char *deck_text)
 {
     const decomp *d = &s->plan.grid.dec;
     const MPI_Comm comm = s->top.comm;
-    const timer_spread memory = timer_over_ranks(
-                           plan_memory_bytes(&s->plan, s->cfg, s->dev->kind, s->top.rank), comm),
-                       cells = timer_over_ranks((double)sim_own_cells(s), comm);
-    const timer_spread moved = timer_over_ranks(sim_bytes_moved_per_pass(s), comm),
+    const double mine = plan_memory_bytes(&s->plan, s->cfg, s->dev->kind, s->top.rank);
+    const timer_spread memory = timer_over_ranks(mine, comm),
                        sent = timer_over_ranks(sim_sent_bytes(s), comm);
     if (s->top.rank != 0) return;
     print_lines(deck_text);
     printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts,
            s->top.hosts == 1 ? "" : "s", d->ranks_x, d->ranks_y);
-    printf("# cells        rank 0 owns %" PRId64 " x %" PRId64 "; rank %d most, %.0f\n",
-           s->plan.grid.shape.nx, s->plan.grid.shape.ny, cells.max_rank, cells.max);
     printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", figure_bytes(memory.max).text,
            memory.max_rank, figure_bytes(memory.sum).text);
-    print_step(s, moved, sent);
+    if (sent.max > 0)
+        printf("# halo         rank %d sends most, %s per pass; %s on all ranks\n", sent.max_rank,
+               figure_bytes(sent.max).text, figure_bytes(sent.sum).text);
     printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per pass\n", s->dev->name,
            transport_kind_name(s->plan.transport), config_feed_name(s->plan.feed), s->plan.streams,
            s->plan.streams == 1 ? "" : "s", s->plan.block_steps, s->plan.block_steps == 1 ? "" : "s");

@@ -50,29 +50,23 @@ static bool small_enough(norms *n, int64_t level)
     return n->tolerance > 0 && n->last <= n->tolerance;
 }
 
-static bool judge_pending(norms *n)
-{
-    const int64_t level = n->pending;
-    n->pending = -1;
-    if (level < 0 || !small_enough(n, level)) return false;
-    sim_undo_step(n->sim);
-    return true;
-}
-
-static bool judge_present(norms *n, bool now)
-{
-    const int64_t level = n->sim->level;
-    if (!n->ride || now) return small_enough(n, level);
-    n->pending = level;
-    return false;
-}
-
+/* At a step boundary; now: the run must know of this level. Goes back by a level where it hears that late. */
 static bool norms_converged(norms *n, bool now)
 {
-    const bool due = n->every > 0 && n->sim->level % n->every == 0;
-    if (n->pending < 0 && !due) return false;
+    const int64_t level = n->sim->level, pending = n->pending;
+    const bool due = n->every > 0 && level % n->every == 0;
+    if (pending < 0 && !due) return false;
     const double begin_s = timer_now_s();
-    const bool converged = judge_pending(n) || (due && judge_present(n, now));
+    bool converged = false;
+    n->pending = -1;
+    if (pending >= 0 && small_enough(n, pending)) {
+        sim_undo_step(n->sim);
+        converged = true;
+    } else if (due && n->ride && !now) {
+        n->pending = level;
+    } else if (due) {
+        converged = small_enough(n, level);
+    }
     n->seconds += timer_now_s() - begin_s;
     return converged;
 }
@@ -196,7 +190,7 @@ loop_result loop_run(sim *s, loop l)
 
         const bool leaving = r.end != LOOP_DONE;
         const bool now = leaving || due || series_due(c, s->level) || s->level == c->time.steps;
-        converged = norms_converged(&changes, now); /* may go back by a level */
+        converged = norms_converged(&changes, now);
 
         if ((series_due(c, s->level) && !add_to_series(&l, &r)) ||
             ((leaving || checkpoint_due(c, s->level)) && !saver_save(l.checkpoints, leaving))) {

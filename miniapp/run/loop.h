@@ -53,9 +53,9 @@ int saver_check_folders(saver *v, sentence *why);
 /* Is a checkpoint asked for: at steps, or at a time limit of the deck? */
 bool saver_is_sure(const config *c);
 
-/* A writer, of which rank 0 says what dead runs had left there; NULL with status, and one sentence in why
- * that names the key. Collective. */
-state_writer *saver_make_writer(sim *s, const char *key, const state_writer_options *o, state_status *status,
+/* A writer with these options, and those that the deck has for all states; rank 0 says what dead runs had
+ * left there. NULL with status, and one sentence in why that names the key. Collective. */
+state_writer *saver_make_writer(sim *s, const char *key, state_writer_options o, state_status *status,
                                 sentence *why);
 /* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake.
  * Collective. */

@@ -35,11 +35,13 @@ int saver_check_folders(saver *v, sentence *why)
     return 0;
 }
 
-state_writer *saver_make_writer(sim *s, const char *key, const state_writer_options *o, state_status *status,
+state_writer *saver_make_writer(sim *s, const char *key, state_writer_options o, state_status *status,
                                 sentence *why)
 {
     sentence note, reason = { "" };
-    state_writer *w = state_writer_create(s->top.comm, o, status, &note, &reason);
+    o.writers = s->cfg->checkpoint.writers;
+    o.verify = s->cfg->checkpoint.verify;
+    state_writer *w = state_writer_create(s->top.comm, &o, status, &note, &reason);
     if (note.text[0]) cmd_say(0, "%s", note.text);
     if (!w) sentence_set(why, "%s: %s", key, reason.text);
     return w;
@@ -53,11 +55,9 @@ state_status saver_open(saver *v, sentence *why)
         .folder = c->checkpoint.dir,
         .keep = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every },
         .async = c->checkpoint.async && !sim_has_free_level(s),
-        .writers = c->checkpoint.writers,
-        .verify = c->checkpoint.verify,
     };
     state_status status;
-    v->writer = saver_make_writer(s, "checkpoint.dir", &o, &status, why);
+    v->writer = saver_make_writer(s, "checkpoint.dir", o, &status, why);
     if (!v->writer) return status;
     if (c->checkpoint.async && sim_has_free_level(s))
         plan_add_note(&s->plan, false,

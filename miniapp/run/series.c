@@ -18,13 +18,10 @@ bool series_due(const config *c, int64_t level)
 
 static state_status open_states(series *v, sentence *why)
 {
-    const config *c = v->sim->cfg;
     state_status status;
-    const state_writer_options o = { .folder = c->output.series,
-                                     .writers = c->checkpoint.writers,
-                                     .one_file_bytes = STATE_ONE_FILE_BYTES,
-                                     .verify = c->checkpoint.verify };
-    v->writer = saver_make_writer(v->sim, "output.series", &o, &status, why);
+    const state_writer_options o = { .folder = v->sim->cfg->output.series,
+                                     .one_file_bytes = STATE_ONE_FILE_BYTES };
+    v->writer = saver_make_writer(v->sim, "output.series", o, &status, why);
     return status;
 }
 
@@ -94,8 +91,7 @@ bool series_picture(const series *v, sentence *why)
     sim *s = v->sim;
     const config *c = s->cfg;
     picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
-    if (!draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why)) return false;
-    return true;
+    return draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why);
 }
 
 void series_close(series *v) { state_writer_destroy(&v->writer); }

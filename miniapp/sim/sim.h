@@ -84,23 +84,17 @@ typedef struct sim {
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
 void sim_destroy(sim *s);
 
-int64_t sim_own_cells(const sim *s);
-/* Bytes this rank's device moves in one step, or in one block of steps, counted from what the kernels read
- * and write, halo and redistribution included. */
-double sim_bytes_moved_per_pass(const sim *s);
-/* Bytes that this rank sends then, to neighbours and in transposes. */
-double sim_sent_bytes(const sim *s);
-
-/* ---- sim.c ---- */
+/* ---- sim_state.c ---- */
 
 void sim_wait(sim *s); /* for everything enqueued */
+int64_t sim_own_cells(const sim *s);
+
+/* ---- sim_advance.c ---- */
 
 /* A time stamp on the first stream; and the device's seconds from there to what has been enqueued since, for
  * which it waits. */
 void sim_stamp(sim *s);
 double sim_since_stamp_s(sim *s);
-
-/* ---- sim_advance.c ---- */
 
 /* Steps, in whichever form: one by one, with in-kernel exchange, in blocks (temporal blocking), many in a
  * graph (graph_batch.c), or with transposes; and steps and exchanges that only measure. */
@@ -133,6 +127,12 @@ void sim_undo_step(sim *s);
  * nor its draining counts; and an exchange of the present level's halo, the mean of `count` one by one. */
 double sim_pass_s(sim *s, bool exchange, int count);
 double sim_exchange_s(sim *s, int count);
+
+/* Bytes this rank's device moves in one step, or in one block of steps, counted from what the kernels read
+ * and write, halo and redistribution included. */
+double sim_bytes_moved_per_pass(const sim *s);
+/* Bytes that this rank sends then, to neighbours and in transposes. */
+double sim_sent_bytes(const sim *s);
 
 /* ---- sim_trial.c ---- */
 

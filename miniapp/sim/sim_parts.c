@@ -68,7 +68,7 @@ static step_setup setup_of(const sim *s, const plan_grid *g, const boundary *sid
                          .dec = &g->dec,
                          .shape = &g->shape,
                          .sides = sides,
-                         .radius = s->cfg->problem.radius,
+                         .op = &s->prob.op,
                          .streams = s->plan.streams,
                          .block_steps = 1,
                          .choice = choice,
@@ -87,8 +87,6 @@ void sim_make_pass(sim *s)
         leave_two_fields(s);
     }
     step_setup of = setup_of(s, &p->grid, &s->cfg->grid.sides, &p->choice);
-    of.corners = s->prob.op.form == STENCIL_BOX;
-    of.has_prev = s->prob.op.has_prev;
     of.block_steps = p->block_steps;
     if (p->persistent) of.persistent = persistent_links_memory(s->persistent);
     step_pass_create(&s->pass, &of);

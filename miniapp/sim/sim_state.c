@@ -13,6 +13,10 @@
 
 static device_stream *main_stream(const sim *s) { return s->streams.stream[0]; }
 
+void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
+
+int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.shape)); }
+
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
 {
     int count = 0;

@@ -20,7 +20,7 @@ struct inkernel_pass {
     void *field[2];
     void *inbox[2]; /* of each one's ghosts (inkernel_plan.h); NULL: no neighbours */
     size_t inbox_bytes; /* of the rank that needs most, as the second one lies behind the first */
-    inkernel_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
+    inkernel_step linked[2]; /* [i] writes field[i] */
     int epoch;             /* of the present level; its parity says which field the next step writes */
     uint64_t *change;      /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its
                             * own; NULL: none */
@@ -57,16 +57,17 @@ static void free_changes(inkernel_pass *p)
 }
 
 /* False, with the reason, where neighbours cannot be reached. */
-static bool make_inboxes(inkernel_pass *p, const decomp *dec, int radius, bool corners,
-                         inkernel_level level[2], sentence *why)
+static bool make_inboxes(inkernel_pass *p, const decomp *dec, const stencil *op, inkernel_level level[2],
+                         sentence *why)
 {
     int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0;
     void *theirs[DECOMP_NEIGHBOURS];
-    int64_t bytes = (int64_t)inkernel_plan_inbox_bytes(&p->shape, radius);
+    int64_t bytes = (int64_t)inkernel_plan_inbox_bytes(&p->shape, op->radius);
     MPI_CHECK(ranks_allreduce(&bytes, 1, MPI_INT64_T, MPI_MAX, p->comm));
     p->inbox_bytes = ((size_t)bytes + 255) & ~(size_t)255; /* as cudaMalloc aligns what it gives */
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (dec->neighbour[k] >= 0 && (corners || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
+        if (dec->neighbour[k] >= 0 &&
+            (op->form == STENCIL_BOX || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
             direction[count] = k;
             rank[count++] = dec->neighbour[k];
         }
@@ -82,17 +83,11 @@ static bool make_inboxes(inkernel_pass *p, const decomp *dec, int radius, bool c
 static bool make_plans(inkernel_pass *p, const step_setup *of, const boundary *sides,
                        const inkernel_level level[2])
 {
-    decomp uncut = *of->dec;
     bool ok = true;
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) uncut.neighbour[k] = -1;
-    for (int i = 0; i < 2; i++) {
-        const inkernel_level *next = &level[i], *cur = &level[1 - i];
-        ok = inkernel_plan_make(&p->linked[i], of->dec, &p->shape, sides, of->radius, of->corners, cur,
-                                next) &&
+    for (int i = 0; i < 2; i++)
+        ok = inkernel_plan_make(&p->linked[i], of->dec, &p->shape, sides, of->op->radius,
+                                of->op->form == STENCIL_BOX, &level[1 - i], &level[i]) &&
              ok;
-        ok = inkernel_plan_make(&p->alone[i], &uncut, &p->shape, sides, of->radius, of->corners, cur, next) &&
-             ok;
-    }
     return ok;
 }
 
@@ -102,7 +97,7 @@ inkernel_pass *inkernel_pass_create(const step_setup *of, const boundary *sides,
     device *d = of->dev;
     const field_shape *f = of->shape;
     inkernel_level level[2] = { { .field = fields[0] }, { .field = fields[1] } };
-    const bool fits = f->depth_y > 0 && f->nx >= of->radius && f->ny >= of->radius;
+    const bool fits = f->depth_y > 0 && f->nx >= of->op->radius && f->ny >= of->op->radius;
     if (!agree_all(fits && d->stencil_inkernel_can(d, false), of->comm)) {
         sentence_set(why, "in-kernel exchange exists for 2D stencils on GPUs only");
         return NULL;
@@ -110,7 +105,7 @@ inkernel_pass *inkernel_pass_create(const step_setup *of, const boundary *sides,
     inkernel_pass *p = CHECK_ALLOC(calloc(1, sizeof *p));
     *p = (inkernel_pass){ .d = d, .shape = *f, .field = { fields[0], fields[1] } };
     MPI_CHECK(ranks_dup(of->comm, &p->comm));
-    bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, of->dec, of->radius, of->corners, level, why);
+    bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, of->dec, of->op, level, why);
     if (ok && d->stencil_inkernel_can(d, true)) make_changes(p);
     if (ok && !agree_all(make_plans(p, of, sides, level), of->comm))
         ok = sentence_refuse(why, "an axis has fewer cells than the stencil's radius");
@@ -165,12 +160,22 @@ static uint64_t *norm_at(const inkernel_pass *p, int slot, int number)
     return p->change + (slot * INKERNEL_PASS_NORMS_MAX + number) * NORM;
 }
 
+/* Without the neighbours: no words come or go. */
+static void cut_links(inkernel_step *step)
+{
+    const int images = step->images;
+    step->inboxes = step->images = 0;
+    for (int i = 0; i < images; i++)
+        if (!step->image[i].flag_words) step->image[step->images++] = step->image[i];
+}
+
 void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
                         device_stream *s)
 {
     device *d = p->d;
     const int i = epoch % 2;
-    inkernel_step step = exchange ? p->linked[i] : p->alone[i];
+    inkernel_step step = p->linked[i];
+    if (!exchange) cut_links(&step);
     step.epoch = (uint64_t)epoch;
     if (norm.of > 0) {
         const int slot = norm.number + 1 < norm.of ? norm.slot : (norm.slot + 1) % INKERNEL_PASS_SLOTS;

@@ -38,16 +38,15 @@ void step_streams_destroy(step_streams *s);
 /* cudaSetDevice once for each OpenMP thread that feeds a stream. */
 void step_bind_thread(device *d);
 
-/* The work that a pass is made for. dev, dec, shape and persistent live as long as the pass; nothing is
+/* The work that a pass is made for. dev, dec, shape, op and persistent live as long as the pass; nothing is
  * owned. */
 typedef struct step_setup {
     device *dev;
     const decomp *dec;
     const field_shape *shape;
     const boundary *sides; /* of the domain */
-    int radius;
-    bool corners, has_prev; /* the stencil reads diagonal ghosts; two levels */
-    int streams;            /* that compute the interior */
+    const stencil *op;
+    int streams;     /* that compute the interior */
     int block_steps; /* that one pass takes at most: 1, or as temporal_steps gave for the bound stencil */
     const persistent_memory
         *persistent; /* not NULL: passes are persistent (device.h), on one stream, without ghosts */

@@ -125,7 +125,8 @@ void step_pass_set_form(step_pass *p, step_form form)
 void step_pass_create(step_pass *p, const step_setup *of)
 {
     const bool along_y = of->shape->depth_y > 0, block = of->block_steps > 1;
-    const int depth = of->persistent ? of->radius : of->radius * of->block_steps;
+    const bool corners = block || of->op->form == STENCIL_BOX;
+    const int radius = of->op->radius, depth = of->persistent ? radius : radius * of->block_steps;
     *p = (step_pass){ .of = *of,
                       .sides = *of->sides,
                       .depth = depth,
@@ -137,13 +138,12 @@ void step_pass_create(step_pass *p, const step_setup *of)
     if (!along_y || has_neighbour(of->dec, 0, 1)) p->sides.y_high.kind = BOUNDARY_NONE;
 
     cut(p);
-    find_ghosts(p, of->corners || block);
-    p->halo = halo_create(of->dec, of->dev, of->shape, depth, of->corners || block, of->choice, of->comm);
+    find_ghosts(p, corners);
+    p->halo = halo_create(of->dec, of->dev, of->shape, depth, corners, of->choice, of->comm);
     /* A cell reads the level before at its own index. Images in the outermost ghosts are then of no cell, and
      * undefined. */
-    if (block && of->has_prev)
-        p->prev_halo =
-            halo_create(of->dec, of->dev, of->shape, depth - of->radius, true, of->choice, of->comm);
+    if (block && of->op->has_prev)
+        p->prev_halo = halo_create(of->dec, of->dev, of->shape, depth - radius, true, of->choice, of->comm);
 }
 
 int64_t step_pass_sent_bytes(const step_pass *p)
@@ -165,7 +165,7 @@ int64_t step_pass_moved_cells(const step_pass *p, int steps)
     for (int i = 0; i < p->of.streams + p->shell_count; i++) {
         const box b = i < p->of.streams ? p->strip[i] : p->shell[i - p->of.streams];
         for (int level = 0; level < (p->prev_halo ? 2 : 1) && !box_empty(b); level++)
-            cells += extent_cells(p, b, (int64_t)(steps - level) * p->of.radius) + box_cells(b);
+            cells += extent_cells(p, b, (int64_t)(steps - level) * p->of.op->radius) + box_cells(b);
     }
     return cells;
 }

@@ -1,16 +1,11 @@
 /* The host is never further ahead of the device than a tenth of a second of steps or three ticks, however
  * many steps a tick has, and of short steps it is as far ahead as the ring of ticks allows. The device here
  * has a clock of its own, which moves only when somebody waits for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 
 #include "run/clock.h"
 #include "support/fake_event.h"
+#include "support/problem_harness.h"
 
 static double enqueued_s, now_s; /* where the device will be when all that is enqueued is done; where it is */
 

@@ -1,15 +1,9 @@
 /* The hidden fraction of an exchange is right within its uncertainty where pairs of steps can show it, and
  * null with a reason where they cannot. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "run/calibrate.h"
+#include "support/problem_harness.h"
 
 enum { PAIRS = OVERLAP_PAIRS };
 

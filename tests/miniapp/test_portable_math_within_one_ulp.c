@@ -2,16 +2,10 @@
  * quads within 2^-62.
  * release: the arithmetic of -O3 */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/cell.h"
 #include "problem/portable_math.h"
+#include "support/problem_harness.h"
 
 static const long double two_pi = 6.28318530717958647692528676655900576839L;
 
@@ -57,7 +51,6 @@ static void check_fraction(uint64_t p, uint64_t q, long double *worst)
 
 static void sines_and_cosines(void **state)
 {
-    (void)state;
     long double worst = 0.0L;
     for (uint64_t q = 1; q <= 700; q++)
         for (uint64_t p = 0; p < q; p++) check_fraction(p, q, &worst);
@@ -82,7 +75,6 @@ static void quads_have_113_bits(void **state)
 
 static void quarters_are_exact(void **state)
 {
-    (void)state;
     static const double expected[4][2] = { { 0, 1 }, { 1, 0 }, { 0, -1 }, { -1, 0 } };
     for (uint64_t k = 0; k < 4; k++)
         for (uint64_t q = 4; q <= 4000; q += 4) {
@@ -95,7 +87,6 @@ static void quarters_are_exact(void **state)
 
 static void exponentials(void **state)
 {
-    (void)state;
     long double worst = 0.0L;
     for (uint64_t i = 0; i < 400000; i++) {
         const double unit = cell_random(7, i), x = i % 2 ? 12.5 * unit : 700.0 * unit;

@@ -96,7 +96,6 @@ static void check(const char *kind, int order, int ny, dtype t, double alpha)
 /* alpha = .007 and order 12 have a coefficient that 64 bits of mantissa, rounded to 53 at the end, miss. */
 static void differences(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         for (int order = 2; order <= 16; order += 2)
             for (int ny = k == 3 ? 20 : 1; ny <= 20; ny += 19)
@@ -109,58 +108,8 @@ static void differences(void **state)
                 }
 }
 
-/* custom: next = sum w(dy,dx) u(y+dy, x+dx), first row dy = -r. Chains: x-1, x+1, y-1, y+1, centre; a box by
- * rows. */
-static void given_weights(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *deck;
-        stencil_form form;
-        double weight[9];
-    } row[] = {
-        { "laplace\norder = 8\n[grid]\nnx = 5\nny = 4", STENCIL_STAR, { .25, .25, .25, .25, 0 } },
-        { "laplace\n[grid]\nnx = 5", STENCIL_LINE, { .5, .5, 0 } },
-        { "custom\nweights = 0 1 0 | 2 4 3 | 0 5 0\n[grid]\nnx = 5\nny = 4",
-          STENCIL_STAR,
-          { 2, 3, 1, 5, 4 } },
-        { "custom\nweights = 1 2 3 | 4 5 6 | 7 8 9\n[grid]\nnx = 5\nny = 4",
-          STENCIL_BOX,
-          { 1, 2, 3, 4, 5, 6, 7, 8, 9 } },
-        { "custom\nweights = 1 2 3 4 5\n[grid]\nnx = 5", STENCIL_LINE, { 1, 5, 2, 4, 3 } },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        config c;
-        problem p;
-        harness_config(&c, "[problem]\nkind = %s\n[time]\nsteps = 1\n", row[i].deck);
-        problem_make(&p, &c);
-        assert_int_equal(p.op.form, row[i].form);
-        for (int k = 0; k < stencil_weights(p.op.form, p.op.radius); k++)
-            assert_true(p.op.weight[k] == row[i].weight[k]);
-    }
-}
-
-/* Rows from low to high y, cells of a row from low to high x; nothing beyond the form. */
-static void places_of_a_box(void **state)
-{
-    (void)state;
-    for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) {
-        const stencil op = { .form = STENCIL_BOX, .radius = r };
-        int at = 0;
-        for (int dy = -r; dy <= r; dy++)
-            for (int dx = -r; dx <= r; dx++) assert_place(&op, at++, dx, dy);
-        assert_int_equal(stencil_weight_index(STENCIL_BOX, r, r + 1, 0), -1);
-        assert_int_equal(stencil_weight_index(STENCIL_STAR, r, 1, 1), -1);
-        assert_int_equal(stencil_weight_index(STENCIL_LINE, r, 0, 1), -1);
-    }
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(differences),
-        cmocka_unit_test(given_weights),
-        cmocka_unit_test(places_of_a_box),
-    };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(differences) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,7 +166,6 @@ static void differences_on_all_sides(kind_id k, bool two_d)
 static void differences(void **state)
 {
     static const kind_id kinds[] = { KIND_HEAT, KIND_WAVE, KIND_ADVECT, KIND_LAPLACE, KIND_SWEEP };
-    (void)state;
     for (int i = 0; i < 5; i++)
         for (int two_d = kinds[i] == KIND_SWEEP; two_d < 2; two_d++)
             differences_on_all_sides(kinds[i], two_d);
@@ -196,7 +195,6 @@ static void write_weights(char *to, size_t bytes, int r, bool two_d, bool star, 
 
 static void custom(void **state)
 {
-    (void)state;
     static const int radius[] = { 1, 2, 5, 8 };
     static char lines[1 << 14];
     tally t = { 0 };
@@ -219,7 +217,6 @@ static void custom(void **state)
 /* A smoothing whose weights sum to 1 keeps V. */
 static void custom_with_value(void **state)
 {
-    (void)state;
     tally t = { 0 };
     for (int px = 1; px < 5; px++)
         for (int single = 0; single < 2; single++) {

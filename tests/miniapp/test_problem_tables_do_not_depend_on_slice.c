@@ -21,7 +21,6 @@ static void free_tables(mode_axis_tables *t)
 
 static void two_levels_agree_with_one(void **state)
 {
-    (void)state;
     static const int64_t lengths[] = { 1,     2,       4095,          4096,      4097,
                                        10007, 1 << 20, (1 << 20) + 1, 123456789, (int64_t)1 << 40 };
     double worst = 0.0;
@@ -53,7 +52,6 @@ static void two_levels_agree_with_one(void **state)
 
 static void levels_follow_from_the_whole_axis(void **state)
 {
-    (void)state;
     for (int64_t n = MODE_AXIS_ONE_LEVEL_CELLS; n <= MODE_AXIS_ONE_LEVEL_CELLS + 1; n++) {
         const mode_axis a = mode_axis_make(n, BOUNDARY_PERIODIC, BOUNDARY_PERIODIC, 1);
         mode_axis_tables t;
@@ -92,7 +90,6 @@ static void check_slices(const char *lines, box whole)
 
 static void slices(void **state)
 {
-    (void)state;
     check_slices(
         "[problem]\nkind = heat\nalpha = .1\nmode_x = 5\n[grid]\nnx = 101\nny = 53\nboundary = dirichlet 2",
         box_make(0, 101, 0, 53));
@@ -115,7 +112,6 @@ static void slices(void **state)
 /* By the formulas of the table of modes, in long double by the C library. */
 static void values(void **state)
 {
-    (void)state;
     config c;
     problem p;
     problem_tables t;

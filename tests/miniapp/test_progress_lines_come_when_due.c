@@ -1,16 +1,10 @@
 /* In a log a line of progress comes after 10 % of the steps or 5 s, whichever is later, with a tolerance after
  * a minute; asked for, every half second. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "run/loop.h"
+#include "support/problem_harness.h"
 
 /* Steps 100 to 1100. */
 static bool is_due(config_progress wanted, double tolerance, int rank, int64_t step, double after_s)

@@ -7,16 +7,6 @@
  * ranks: 1 2 4
  * gpus: rank
  * release: four times as many runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/cell.h"
 #include "ranks/check.h"
 #include "sim/sim_state.h"

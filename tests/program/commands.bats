@@ -122,9 +122,7 @@ END
         run.fuse=1
     launch 3 "$weft" run d.ini --dry-run >dry 2>/dev/null
     grep -q '^# ranks  *3 on 1 host, process grid 1 x 3$' dry
-    grep -q '^# cells .* 100 x 30; rank [0-9] most, 3000$' dry
-    grep -q '^# halo .* 1.6 KB per step; 4.8 KB on all ranks$' dry  # 600 of 9000 cells
-    grep -q '^# step  *moves 163 KB of .* 2 words per cell' dry       # 2 words of 9000 cells, and 4800 bytes packed and unpacked
+    grep -q '^# halo .* 1.6 KB per pass; 4.8 KB on all ranks$' dry # 600 of 9000 cells
     grep -q '^# checkpoints  2 of 72 KB into checkpoints' dry
     weft_run 3 d.ini --dry-run checkpoint.writers=2 |
         grep '^# checkpoints  2 of 72 KB in 4 files into checkpoints'

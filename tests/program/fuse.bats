@@ -19,7 +19,7 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     expect "fingerprint, verdict, steps_run, fuse, sweeps" "$reference exact 20 8 4" \
         "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
     weft_run 2 d.ini run.fuse=4 --dry-run >dry
-    grep '^# halo .* 6.83 KB per block of 4 steps; ' dry # 61 cells, 4 rows of the level and 3 of the one before, to either side
+    grep '^# halo .* 6.83 KB per pass; ' dry # 61 cells, 4 rows of the level and 3 of the one before, to either side
     free=$("$weft" info --json | jq '.ranks[0].free_bytes')
     deck large.ini problem.kind=wave problem.alpha=0.2 grid.nx=65536 "grid.ny=$((free / 65536 / 24))" time.steps=5
     weft_alone large.ini --dry-run run.fuse=4 >dry # there is room for two fields and not for four

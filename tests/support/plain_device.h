@@ -8,21 +8,17 @@
 
 #include "core/pattern.h"
 #include "support/host_field.h"
+#include "support/plain_reference.h"
 
 static stencil plain_op; /* as bound */
 
-static inline double plain_sum(dtype t, double a, double b)
+/* plain_reference.h's arithmetic of a type. */
+static const plain *of(dtype t)
 {
-    return t == DTYPE_F32 ? (double)((float)a + (float)b) : a + b;
+    static const plain of_type[] = { [DTYPE_F32] = { .f32 = true }, [DTYPE_F64] = { .f32 = false } };
+    return &of_type[t];
 }
-static inline double plain_product(dtype t, double a, double b)
-{
-    return t == DTYPE_F32 ? (double)((float)a * (float)b) : a * b;
-}
-static inline double plain_fma(dtype t, double a, double b, double c)
-{
-    return t == DTYPE_F32 ? (double)fmaf((float)a, (float)b, (float)c) : fma(a, b, c);
-}
+
 static inline double plain_get(const field_shape *f, const void *u, int64_t x, int64_t y)
 {
     return host_field_get(f->type, u, field_index(f, x, y));
@@ -37,22 +33,18 @@ static inline void plain_set(const field_shape *f, void *u, int64_t x, int64_t y
 
 /* ---- a step: the order of the sum, spelt out; the first term is a product ---- */
 
-static int plain_stencil_bind(device *d, const stencil *op)
+static int plainly_stencil_bind(device *d, const stencil *op)
 {
     plain_op = *op;
     return 0;
 }
 
-static double plain_cell(const field_shape *f, const void *cur, int64_t x, int64_t y)
+static double plain_stencil_cell(const field_shape *f, const void *cur, int64_t x, int64_t y)
 {
     const int r = plain_op.radius;
-    double sum = 0;
+    plain_chain sum = { false, 0 };
     int n = 0;
-#define ADD(DX, DY)                                                                         \
-    do {                                                                                    \
-        const double w = plain_op.weight[n], u = plain_get(f, cur, x + (DX), y + (DY));     \
-        sum = n++ == 0 ? plain_product(f->type, w, u) : plain_fma(f->type, w, u, sum);      \
-    } while (0)
+#define ADD(DX, DY) plain_add(of(f->type), &sum, plain_op.weight[n++], plain_get(f, cur, x + (DX), y + (DY)))
     for (int dy = -r; plain_op.form == STENCIL_BOX && dy <= r; dy++)
         for (int dx = -r; dx <= r; dx++) ADD(dx, dy);
     for (int k = r; plain_op.form != STENCIL_BOX && k >= 1; k--) {
@@ -63,17 +55,17 @@ static double plain_cell(const field_shape *f, const void *cur, int64_t x, int64
     }
     if (plain_op.form != STENCIL_BOX) ADD(0, 0);
 #undef ADD
-    return sum;
+    return sum.sum;
 }
 
-static int plain_stencil_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                              const box *boxes, int count, device_stream *s)
+static int plainly_stencil_pass(device *d, const field_shape *f, void *next, const void *cur,
+                                const void *prev, const box *boxes, int count, device_stream *s)
 {
     for (int i = 0; i < count; i++)
         PLAIN_CELLS(boxes[i]) {
-            const double u = plain_cell(f, cur, x, y);
-            plain_set(f, next, x, y,
-                      plain_op.has_prev ? plain_fma(f->type, plain_op.beta, plain_get(f, prev, x, y), u) : u);
+            double u = plain_stencil_cell(f, cur, x, y);
+            if (plain_op.has_prev) u = plain_fma(of(f->type), plain_op.beta, plain_get(f, prev, x, y), u);
+            plain_set(f, next, x, y, u);
         }
     return 0;
 }
@@ -86,7 +78,7 @@ static void plain_line(dtype t, void *u, int64_t first, int64_t stride, int64_t 
 {
 #define U(I) host_field_get(t, u, first + (I) * stride)
 #define PUT(I, NUMBER) host_field_set(t, u, first + (I) * stride, NUMBER)
-#define MIRROR(V, I) plain_sum(t, plain_sum(t, V, V), -U(I))
+#define MIRROR(V, I) plain_sum(of(t), plain_sum(of(t), V, V), -U(I))
     low.value = host_field_rounded(t, low.value), high.value = host_field_rounded(t, high.value);
     for (int k = 0; k < depth; k++) {
         if (low.kind == BOUNDARY_PERIODIC) PUT(-1 - k, U(n - 1 - k));
@@ -101,7 +93,7 @@ static void plain_line(dtype t, void *u, int64_t first, int64_t stride, int64_t 
 #undef MIRROR
 }
 
-static int plain_boundary_fill(device *d, const field_shape *f, void *field, const boundary *b,
+static int plainly_boundary_fill(device *d, const field_shape *f, void *field, const boundary *b,
                                const box *boxes, int count, device_stream *s)
 {
     void *all = host_field_clone(d, f, field);
@@ -116,7 +108,7 @@ static int plain_boundary_fill(device *d, const field_shape *f, void *field, con
 
 /* ---- moves ---- */
 
-static int plain_pack(device *d, const field_shape *f, const void *field, void *buffer,
+static int plainly_pack(device *d, const field_shape *f, const void *field, void *buffer,
                       const pack_piece *pieces, int count, device_stream *s)
 {
     for (int i = 0; i < count; i++) {
@@ -126,7 +118,7 @@ static int plain_pack(device *d, const field_shape *f, const void *field, void *
     return 0;
 }
 
-static int plain_unpack(device *d, const field_shape *f, void *field, const void *buffer,
+static int plainly_unpack(device *d, const field_shape *f, void *field, const void *buffer,
                         const pack_piece *pieces, int count, unpack_mode mode, device_stream *s)
 {
     for (int i = 0; i < count; i++) {
@@ -134,26 +126,26 @@ static int plain_unpack(device *d, const field_shape *f, void *field, const void
         PLAIN_CELLS(pieces[i].cells) {
             const double u = host_field_get(f->type, buffer, at++);
             plain_set(f, field, x, y,
-                      mode == UNPACK_ADD ? plain_sum(f->type, plain_get(f, field, x, y), u) : u);
+                      mode == UNPACK_ADD ? plain_sum(of(f->type), plain_get(f, field, x, y), u) : u);
         }
     }
     return 0;
 }
 
-static int plain_transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
+static int plainly_transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
                            int64_t rows, int64_t cols, int flags, device_stream *s)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) {
             const int64_t out = c * to_pitch + r, in = r * from_pitch + c;
             const double u = host_field_get(t, from, in), old = host_field_get(t, to, out);
-            host_field_set(t, to, out, flags & TRANSPOSE_ADD ? plain_sum(t, old, u) : u);
-            if (flags & TRANSPOSE_INCREMENT_SOURCE) host_field_set(t, from, in, plain_sum(t, u, 1));
+            host_field_set(t, to, out, flags & TRANSPOSE_ADD ? plain_sum(of(t), old, u) : u);
+            if (flags & TRANSPOSE_INCREMENT_SOURCE) host_field_set(t, from, in, plain_sum(of(t), u, 1));
         }
     return 0;
 }
 
-static int plain_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
+static int plainly_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
                            size_t from_pitch_bytes, size_t row_bytes, size_t rows, device_stream *s)
 {
     for (size_t y = 0; y < rows; y++)
@@ -162,25 +154,18 @@ static int plain_copy_rows(device *d, void *to, size_t to_pitch_bytes, const voi
     return 0;
 }
 
-static int plain_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
+static int plainly_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
 {
-    return plain_copy_rows(d, to, 0, from, 0, bytes, 1, s);
+    return plainly_copy_rows(d, to, 0, from, 0, bytes, 1, s);
 }
 
-static int plain_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
+static int plainly_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
 {
     for (size_t i = 0; i < bytes; i++) ((unsigned char *)to)[i] = (unsigned char)byte;
     return 0;
 }
 
 /* ---- values, norms, the fingerprint, memory patterns ---- */
-
-static uint64_t plain_mix(uint64_t k)
-{
-    k = (k ^ (k >> 33)) * 0xff51afd7ed558ccdull;
-    k = (k ^ (k >> 33)) * 0xc4ceb9fe1a85ec53ull;
-    return k ^ (k >> 33);
-}
 
 #define PLAIN_GOLDEN 0x9E3779B97F4A7C15ull
 
@@ -210,55 +195,44 @@ static double plain_value(const value *v, int64_t x, int64_t y)
     return v->shift + fma(v->factor_re, r, -(v->factor_im * m));
 }
 
-static int plain_value_fill(device *d, const field_shape *f, void *field, const value *v, box cells,
+static int plainly_value_fill(device *d, const field_shape *f, void *field, const value *v, box cells,
                             device_stream *s)
 {
     PLAIN_CELLS(cells) plain_set(f, field, x, y, plain_value(v, x, y));
     return 0;
 }
 
-/* The bits of a number of a type; all NaNs are one, above infinity. */
-static uint64_t plain_bits(dtype t, double u)
-{
-    const float narrow = (float)u;
-    uint64_t wide_bits;
-    uint32_t narrow_bits;
-    if (isnan(u)) return 0x7ff8000000000000ull;
-    memcpy(&wide_bits, &u, sizeof wide_bits);
-    memcpy(&narrow_bits, &narrow, sizeof narrow_bits);
-    return t == DTYPE_F32 ? narrow_bits : wide_bits;
-}
-
-static int plain_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
+static int plainly_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
                            uint64_t *result, device_stream *s)
 {
     *result = 0;
     PLAIN_CELLS(cells) {
-        const uint64_t bits = plain_bits(DTYPE_F64, fabs(plain_get(f, field, x, y) - plain_value(v, x, y)));
+        const double error = fabs(plain_get(f, field, x, y) - plain_value(v, x, y));
+        const uint64_t bits = plain_bits(of(DTYPE_F64), error);
         if (bits > *result) *result = bits;
     }
     return 0;
 }
 
-static int plain_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
+static int plainly_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
                             uint64_t *result, device_stream *s)
 {
     *result = 0;
     PLAIN_CELLS(cells) {
-        const double change = plain_sum(f->type, plain_get(f, a, x, y), -plain_get(f, b, x, y));
-        const uint64_t bits = plain_bits(DTYPE_F64, fabs(change));
+        const double change = plain_sum(of(f->type), plain_get(f, a, x, y), -plain_get(f, b, x, y));
+        const uint64_t bits = plain_bits(of(DTYPE_F64), fabs(change));
         if (bits > *result) *result = bits;
     }
     return 0;
 }
 
-static int plain_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global,
+static int plainly_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global,
                              int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
 {
     *result = 0;
     PLAIN_CELLS(field_own(f)) {
         const uint64_t at = (uint64_t)((y_first + y) * nx_global + x_first + x);
-        *result += plain_mix(plain_bits(f->type, plain_get(f, field, x, y)) + (at + 1) * PLAIN_GOLDEN);
+        *result += plain_mix(plain_bits(of(f->type), plain_get(f, field, x, y)) + (at + 1) * PLAIN_GOLDEN);
     }
     return 0;
 }
@@ -270,14 +244,14 @@ static uint64_t plain_word(const memory_pattern *p, int64_t i)
     return (p->walking ? 1ull << (p->seed + at) % 64 : hash) ^ p->flip;
 }
 
-static int plain_pattern_write(device *d, uint64_t *to, int64_t words, const memory_pattern *p,
+static int plainly_pattern_write(device *d, uint64_t *to, int64_t words, const memory_pattern *p,
                                device_stream *s)
 {
     for (int64_t i = 0; i < words; i++) to[i] = plain_word(p, i);
     return 0;
 }
 
-static int plain_pattern_check(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
+static int plainly_pattern_check(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
                                pattern_wrong *result, device_stream *s)
 {
     *result = (pattern_wrong){ 0, UINT64_MAX };
@@ -293,7 +267,7 @@ static int plain_pattern_check(device *d, const uint64_t *from, int64_t words, c
 #define PLAIN_FUNCTIONS(X)                                                                                  \
     X(stencil_bind) X(stencil_pass) X(boundary_fill) X(pack) X(unpack) X(transpose) X(copy) X(copy_rows)    \
     X(fill_bytes) X(value_fill) X(max_error) X(max_change) X(fingerprint) X(pattern_write) X(pattern_check)
-#define PLAIN_PUT(member) d->member = plain_##member;
+#define PLAIN_PUT(member) d->member = plainly_##member;
 
 static inline device *plain_device_create(void)
 {
