@@ -11,16 +11,11 @@
  * for the flag words themselves, and only for those that it reads. Inboxes are dense, because columns stored
  * into the field would cross a link as a few bytes of each of thousands of rows.
  *
- * Two alternating inboxes suffice. A neighbour's block overwrites a cell's flag word of the level before cur
- * with that of next after it has read all flag words of cur's level within a radius of the cell. Every block
- * of this rank that reads the cell has stored one of those words, after it had read the cell's previous word.
- * Blocks along sides that ranks share come first in the grid. A block must not wait for a word that none of
- * its own cells reads: the neighbour may already have stored the level after next in its place, and the wait
- * would not end.
- *
- * The epoch of a level is its number mod INKERNEL_EPOCHS. A waiting block finds either the epoch of the level
- * that it waits for or, in the same inbox, that of two levels before. A step therefore has the same arguments
- * every INKERNEL_EPOCHS steps, and may be captured in a graph.
+ * Two alternating inboxes suffice: docs/architecture.md shows that no word is read or overwritten too early.
+ * The epoch of a level is its number mod INKERNEL_EPOCHS, so that a step has the same arguments every
+ * INKERNEL_EPOCHS steps, and may be captured in a graph. Blocks along sides that ranks share come first in
+ * the grid. A block must not wait for a word that none of its own cells reads: the neighbour may already have
+ * stored the level after next in its place, and the wait would not end.
  *
  * Ghosts that no cell gives (a dirichlet node just outside) are constant; the caller fills the ghosts of both
  * buffers once before the first step. Pointers are device addresses; those of neighbours are mapped into this

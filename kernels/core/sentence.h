@@ -29,15 +29,8 @@ __attribute__((format(printf, 2, 3))) static inline void sentence_set(sentence *
     va_end(args);
 }
 
-/* Sets the sentence and returns false, as a function that refuses does. */
-__attribute__((format(printf, 2, 3))) static inline bool sentence_refuse(sentence *s, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    sentence_set_list(s, format, args);
-    va_end(args);
-    return false;
-}
+/* Sets the sentence and is false, as the answer of a function that refuses. */
+#define sentence_refuse(...) (sentence_set(__VA_ARGS__), false)
 
 /* Appends to the sentence. */
 __attribute__((format(printf, 2, 3))) static inline void sentence_add(sentence *s, const char *format, ...)

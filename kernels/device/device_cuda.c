@@ -297,6 +297,8 @@ device *device_cuda_create(int ordinal, int *code)
     }
     self->base = functions;
     self->base.ordinal = ordinal;
+    self->processors = properties.multiProcessorCount;
+    self->shared_bytes = properties.sharedMemPerBlockOptin;
     self->follows = properties.major >= 9;
     snprintf(self->base.name, sizeof self->base.name, "%s", properties.name);
     uuid_text(&properties.uuid, self->base.uuid);

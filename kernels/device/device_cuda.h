@@ -13,7 +13,6 @@
 
 LINKAGE_C_BEGIN
 
-struct stencil_unit;
 struct persistent_state;
 
 /* The tiles that a star or a box is launched with: all variants give the same bits. */
@@ -26,10 +25,11 @@ typedef struct stencil_variant {
 typedef struct device_cuda {
     device base;
     cudaStream_t setup;              /* for set-up that waits: upload of weights, filling of new memory */
-    stencil bound;                   /* the stencil whose weights lie in __constant__ memory ... */
-    const struct stencil_unit *unit; /* ... of this group of kernels; NULL before the first bind */
+    stencil bound;                   /* the stencil whose weights lie in __constant__ memory */
     stencil_variant variant[DEVICE_VARIANTS_MAX]; /* as base.stencil_variants */
     struct persistent_state *persistent; /* made by persistent_prepare, owned; NULL: none */
+    int processors;       /* SMs */
+    size_t shared_bytes;  /* of shared memory that a block may ask for */
     bool follows; /* programmatic launches work here: compute capability 9.0 and newer */
 } device_cuda;
 

@@ -28,6 +28,14 @@ enum { HUGE_PAGE_BYTES = 1 << 21 };
 
 /* ---- properties of the machine ---- */
 
+/* Sets `out` if the line of /proc/cpuinfo has that key. */
+static void take_value(const char *line, const char *key, char *out, size_t bytes)
+{
+    const char *const colon = strstr(line, ": ");
+    if (colon && strncmp(line, key, strlen(key)) == 0)
+        snprintf(out, bytes, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+}
+
 /* "AMD EPYC 9654", or the maker's numbers: "arm 0x41 0xd4f". */
 static void processor_name(char *name, size_t bytes)
 {
@@ -35,15 +43,9 @@ static void processor_name(char *name, size_t bytes)
     FILE *file = fopen("/proc/cpuinfo", "r");
     name[0] = '\0';
     while (file && !name[0] && fgets(line, sizeof line, file)) {
-        const char *const colon = strstr(line, ": ");
-        const int length = colon ? (int)strcspn(colon + 2, "\n") : 0;
-        if (!colon) continue;
-        if (strncmp(line, "model name", strlen("model name")) == 0)
-            snprintf(name, bytes, "%.*s", length, colon + 2);
-        if (strncmp(line, "CPU implementer", strlen("CPU implementer")) == 0)
-            snprintf(maker, sizeof maker, "%.*s", length, colon + 2);
-        if (strncmp(line, "CPU part", strlen("CPU part")) == 0)
-            snprintf(part, sizeof part, "%.*s", length, colon + 2);
+        take_value(line, "model name", name, bytes);
+        take_value(line, "CPU implementer", maker, sizeof maker);
+        take_value(line, "CPU part", part, sizeof part);
     }
     if (file) fclose(file);
     if (!name[0] && part[0]) snprintf(name, bytes, "arm %s %s", maker, part);

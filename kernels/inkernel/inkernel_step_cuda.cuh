@@ -263,64 +263,40 @@ static inline int inkernel_boxes(const inkernel_step *w, int64_t nx, int64_t ny,
     return count;
 }
 
-/* step NULL: prepares the kernel. */
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
-static cudaError_t inkernel_launch(const stencil_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
+static cudaError_t inkernel_launch(const stencil_call *c)
 {
     using S = ring_shape<FORM, T, R>;
     constexpr int WIDTH = S::N * vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
     const auto kernel = inkernel_kernel<FORM, T, R, PREV, CHANGE>;
-    if (!step) return prepare_tiles(kernel, S::BYTES);
+    if (!c->variant) return prepare_tiles(kernel, S::BYTES);
     box all[TILES_BOXES_MAX];
     tiles boxes = {};
     boxes.height_cells = c->variant->height;
     do
-        boxes = tiles_make(all, inkernel_boxes(step, nx, ny, WIDTH, boxes.height_cells, all), ALIGN, WIDTH,
-                           boxes.height_cells, c->variant->wave);
+        boxes = tiles_make(all, inkernel_boxes(c->step, c->nx, c->ny, WIDTH, boxes.height_cells, all), ALIGN,
+                           WIDTH, boxes.height_cells, c->variant->wave);
     while (lower<S>(&boxes));
     if (boxes.blocks == 0) return cudaSuccess;
     return programmatic_launch(c->follows, boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream, kernel,
-                               (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, *step,
-                               inkernel_size{ nx, ny });
+                               (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, *c->step,
+                               inkernel_size{ c->nx, c->ny });
 }
 
-template <stencil_form FORM, typename T, int R>
-static cudaError_t inkernel_by_kind(const stencil *op, const stencil_call *c, const inkernel_step *step,
-                                    int64_t nx, int64_t ny)
+template <stencil_form FORM> static cudaError_t inkernel_pass(const stencil_call *c)
 {
-    if constexpr (FORM == STENCIL_STAR)
-        if (op->has_prev) return inkernel_launch<FORM, T, R, true, false>(c, step, nx, ny);
-    if constexpr (FORM == STENCIL_STAR && R == 1) { /* laplace, the kind that takes norms all the time */
-        const cudaError_t prepared =
-            step ? cudaSuccess : inkernel_launch<FORM, T, R, false, true>(c, step, nx, ny);
-        if (prepared != cudaSuccess) return prepared;
-        if (step && step->change) return inkernel_launch<FORM, T, R, false, true>(c, step, nx, ny);
-    }
-    if (step && step->change) return cudaErrorNotSupported;
-    return inkernel_launch<FORM, T, R, false, false>(c, step, nx, ny);
-}
-
-template <stencil_form FORM, int R = 1>
-static cudaError_t inkernel_instance(const stencil *op, const stencil_call *c, const inkernel_step *step,
-                                     int64_t nx, int64_t ny)
-{
-    if constexpr (R < STENCIL_RADIUS_MAX)
-        if (op->radius > R) return inkernel_instance<FORM, R + 1>(op, c, step, nx, ny);
-    switch (op->type) {
-    case DTYPE_F32: return inkernel_by_kind<FORM, float, R>(op, c, step, nx, ny);
-    case DTYPE_F64: return inkernel_by_kind<FORM, double, R>(op, c, step, nx, ny);
-    }
-    return cudaErrorInvalidValue;
-}
-
-template <stencil_form FORM>
-static cudaError_t inkernel_enqueue(const stencil_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
-{
-    return inkernel_instance<FORM>(c->op, c, step, nx, ny);
-}
-
-template <stencil_form FORM> static cudaError_t inkernel_upload(const stencil *op, cudaStream_t stream)
-{
-    const cudaError_t e = upload_weights(op, stream);
-    return e != cudaSuccess ? e : inkernel_instance<FORM>(op, nullptr, nullptr, 0, 0);
+    const bool prepares = !c->variant, change = !prepares && c->step->change;
+    return by_radius(c, [&](auto cell, auto radius) {
+        using T = decltype(cell);
+        constexpr int R = decltype(radius)::value;
+        if constexpr (FORM == STENCIL_STAR)
+            if (c->op->has_prev) return inkernel_launch<FORM, T, R, true, false>(c);
+        if constexpr (FORM == STENCIL_STAR && R == 1) /* laplace, the kind that takes norms all the time */
+            if (prepares || change) {
+                const cudaError_t e = inkernel_launch<FORM, T, R, false, true>(c);
+                if (change || e != cudaSuccess) return e;
+            }
+        if (change) return cudaErrorNotSupported;
+        return inkernel_launch<FORM, T, R, false, false>(c);
+    });
 }

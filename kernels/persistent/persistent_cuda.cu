@@ -1,5 +1,5 @@
-/* Persistent passes on CUDA (device.h): one kernel for each row of a table (persistent_plan.h) and each answer
- * to whether a side mirrors, their launch, and the constant memory that holds the weights. */
+/* Persistent passes on CUDA (device.h): a kernel for each row of a table (persistent_plan.h), with sides that
+ * mirror and without, their launch, and the constant memory that holds the weights. */
 #include <stdlib.h>
 
 #include "device/device_cuda.h"
@@ -49,14 +49,9 @@ size_t shared_bytes_of(const stencil *op, const persistent_plan *p)
 
 bool plan_of(const device *d, const field_shape *f, const boundary *sides, bool cut, persistent_plan *plan)
 {
-    const stencil *op = &((const device_cuda *)d)->bound;
-    int processors = 0, shared_bytes = 0;
-    cudaError_t e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, d->ordinal);
-    if (e == cudaSuccess)
-        e = cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->ordinal);
-    return device_cuda_checked(e) == 0 &&
-           persistent_plan_of(op, f->nx, f->ny, sides, cut, processors, plan) &&
-           shared_bytes_of(op, plan) <= (size_t)shared_bytes;
+    const device_cuda *self = (const device_cuda *)d;
+    return persistent_plan_of(&self->bound, f->nx, f->ny, sides, cut, self->processors, plan) &&
+           shared_bytes_of(&self->bound, plan) <= self->shared_bytes;
 }
 
 /* A cooperative launch: all blocks run at the same time, or none. */
@@ -99,9 +94,7 @@ int persistent_prepare_cuda(device *d, const field_shape *f, const boundary *sid
     persistent_cuda_release(&self->persistent);
     persistent_state *p = self->persistent = (persistent_state *)calloc(1, sizeof *p);
     if (!p) return cudaErrorMemoryAllocation;
-    const bool can = plan_of(d, f, sides, cut, &p->plan);
-    assert(can);
-    (void)can;
+    if (!plan_of(d, f, sides, cut, &p->plan)) return cudaErrorInvalidValue;
     p->nx = f->nx;
     p->ny = f->ny;
     p->cut = cut;

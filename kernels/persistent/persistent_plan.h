@@ -103,11 +103,7 @@ static inline persistent_layout persistent_layout_of(const persistent_tiling *t,
     const size_t given = 2 * cells * dtype_bytes(type) * (t->flags ? 1 : 2),
                  flags_at = (given + line - 1) / line * line;
     const size_t numbers_at = flags_at + (size_t)(p->tiles_x * (p->tiles_y + 2)) * line;
-    persistent_layout l;
-    l.rows_beyond = rows_beyond;
-    l.flags_at = flags_at;
-    l.numbers_at = numbers_at;
-    l.bytes = numbers_at + line;
+    const persistent_layout l = { rows_beyond, flags_at, numbers_at, numbers_at + line };
     return l;
 }
 

@@ -5,11 +5,10 @@
 #include <stdio.h>
 
 static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2, "the order of the units");
-static const stencil_unit *const units[STENCIL_FORMS] = { &stencil_cuda_line, &stencil_cuda_star,
-                                                          &stencil_cuda_box };
+static stencil_unit *const units[STENCIL_FORMS] = { stencil_cuda_line, stencil_cuda_star, stencil_cuda_box };
 /* Lines have no in-kernel exchange. */
-static const inkernel_unit *const inkernel_units[STENCIL_FORMS] = { nullptr, &inkernel_cuda_star,
-                                                                    &inkernel_cuda_box };
+static stencil_unit *const inkernel_units[STENCIL_FORMS] = { nullptr, inkernel_cuda_star,
+                                                             inkernel_cuda_box };
 
 static void add_variant(device_cuda *self, int height, int wave)
 {
@@ -41,27 +40,25 @@ static void list_variants(device_cuda *self, const stencil *op)
 int stencil_bind_cuda(device *d, const stencil *op)
 {
     device_cuda *self = (device_cuda *)d;
-    const stencil_unit *unit = units[op->form];
+    stencil_call prepares = {};
+    prepares.op = op, prepares.stream = self->setup;
     assert(1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
     assert(!op->has_prev || op->form != STENCIL_BOX); /* no kind has boxes of two levels */
-    const cudaError_t idle = cudaDeviceSynchronize(); /* running passes read the old weights */
-    if (idle != cudaSuccess) return idle;
-    const cudaError_t uploaded = unit->upload(op, self->setup);
-    if (uploaded != cudaSuccess) return uploaded;
-    const inkernel_unit *inkernel = inkernel_units[op->form];
-    const cudaError_t too = inkernel ? inkernel->upload(op, self->setup) : cudaSuccess;
-    if (too != cudaSuccess) return too;
+    cudaError_t e = cudaDeviceSynchronize(); /* running passes read the old weights */
+    if (e == cudaSuccess) e = units[op->form](&prepares);
+    if (e == cudaSuccess && inkernel_units[op->form]) e = inkernel_units[op->form](&prepares);
+    if (e != cudaSuccess) return e;
     const int temporal = temporal_cuda_bind(d, op);
     if (temporal != cudaSuccess) return temporal;
     self->bound = *op;
-    self->unit = unit;
     list_variants(self, op);
     return cudaSuccess;
 }
 
 /* A call of the chosen variant of the bound stencil on these fields. */
 static stencil_call call_of(const device_cuda *self, const field_shape *f, void *next, const void *cur,
-                            const void *prev, const box *boxes, int count, device_stream *s)
+                            const void *prev, const box *boxes, int count, const inkernel_step *step,
+                            device_stream *s)
 {
     const stencil *op = &self->bound;
     const device_variants *all = &self->base.stencil_variants;
@@ -72,8 +69,11 @@ static stencil_call call_of(const device_cuda *self, const field_shape *f, void 
              .cur = field_at_const(f, cur, 0, 0),
              .prev = op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,
              .pitch = f->pitch,
+             .nx = f->nx,
+             .ny = f->ny,
              .boxes = boxes,
              .count = count,
+             .step = step,
              .stream = device_cuda_stream(s),
              .follows = self->follows };
 }
@@ -83,11 +83,11 @@ int stencil_pass_cuda(device *d, const field_shape *f, void *next, const void *c
 {
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
-    assert(self->unit && op->type == f->type && next != cur && count <= STENCIL_BOXES_MAX);
+    assert(op->type == f->type && next != cur && count <= STENCIL_BOXES_MAX);
     assert(op->radius <= f->depth_x && (op->form == STENCIL_LINE || op->radius <= f->depth_y));
     assert(!op->has_prev || prev);
-    const stencil_call call = call_of(self, f, next, cur, prev, boxes, count, s);
-    return self->unit->pass(&call);
+    const stencil_call call = call_of(self, f, next, cur, prev, boxes, count, nullptr, s);
+    return units[op->form](&call);
 }
 
 bool stencil_inkernel_can_cuda(device *d, bool change)
@@ -102,8 +102,8 @@ int stencil_inkernel_cuda(device *d, const field_shape *f, void *next, const voi
 {
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
-    assert(self->unit && op->type == f->type && next != cur && stencil_inkernel_can_cuda(d, step->change));
+    assert(op->type == f->type && next != cur && stencil_inkernel_can_cuda(d, step->change));
     assert(op->radius <= f->depth_x && op->radius <= f->depth_y && (!op->has_prev || prev));
-    const stencil_call call = call_of(self, f, next, cur, prev, nullptr, 0, s);
-    return inkernel_units[op->form]->step(&call, step, f->nx, f->ny);
+    const stencil_call call = call_of(self, f, next, cur, prev, nullptr, 0, step, s);
+    return inkernel_units[op->form](&call);
 }

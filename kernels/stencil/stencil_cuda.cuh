@@ -53,37 +53,21 @@ static cudaError_t launch_ring(const stencil_call *c)
     return cudaGetLastError();
 }
 
-/* A pass by one instance of the kernels; c NULL: prepares it. */
-template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t serve(const stencil_call *c)
-{
-    if constexpr (FORM == STENCIL_LINE) return c ? launch_line<T, R, PREV>(c) : cudaSuccess;
-    else
-        return c ? launch_ring<FORM, T, R, PREV>(c)
-                 : prepare_tiles(ring_kernel<FORM, T, R, PREV>, ring_shape<FORM, T, R>::BYTES);
-}
-
-template <stencil_form FORM, int R = 1>
-static cudaError_t instance(const stencil *op, const stencil_call *c)
-{
-    if constexpr (R < STENCIL_RADIUS_MAX)
-        if (op->radius > R) return instance<FORM, R + 1>(op, c);
-    constexpr bool PREV = FORM != STENCIL_BOX; /* the form may have prev */
-    switch (op->type) {
-    case DTYPE_F32:
-        return PREV && op->has_prev ? serve<FORM, float, R, PREV>(c) : serve<FORM, float, R, false>(c);
-    case DTYPE_F64:
-        return PREV && op->has_prev ? serve<FORM, double, R, PREV>(c) : serve<FORM, double, R, false>(c);
-    }
-    return cudaErrorInvalidValue;
-}
-
 template <stencil_form FORM> static cudaError_t pass(const stencil_call *c)
 {
-    return instance<FORM>(c->op, c);
-}
-
-template <stencil_form FORM> static cudaError_t upload(const stencil *op, cudaStream_t stream)
-{
-    const cudaError_t e = upload_weights(op, stream);
-    return e != cudaSuccess ? e : instance<FORM>(op, nullptr);
+    return by_radius(c, [&](auto cell, auto radius) {
+        using T = decltype(cell);
+        constexpr int R = decltype(radius)::value;
+        constexpr bool PREV = FORM != STENCIL_BOX; /* the form may have prev */
+        const bool prev = PREV && c->op->has_prev;
+        if constexpr (FORM == STENCIL_LINE) {
+            if (!c->variant) return cudaSuccess;
+            return prev ? launch_line<T, R, PREV>(c) : launch_line<T, R, false>(c);
+        } else {
+            if (!c->variant)
+                return prepare_tiles(prev ? ring_kernel<FORM, T, R, PREV> : ring_kernel<FORM, T, R, false>,
+                                     ring_shape<FORM, T, R>::BYTES);
+            return prev ? launch_ring<FORM, T, R, PREV>(c) : launch_ring<FORM, T, R, false>(c);
+        }
+    });
 }

@@ -2,7 +2,7 @@
  *
  * __constant__ memory belongs to a translation unit (no relocatable device code), and the kernels are spread
  * over one file per form so that they compile in parallel. Each such file is therefore a unit: a function
- * that uploads weights into its own constant memory, and one that launches its kernels. */
+ * that launches its kernels and, before, uploads weights into its own constant memory. */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -60,29 +60,20 @@ constexpr ring_tiling ring_tilings[2][2][STENCIL_RADIUS_MAX] = {
         { 4,       1,      1,         6,     1,      256,    0 } } },
 };
 
-/* One pass; the pointers stand at own cell (0,0). */
+/* One pass, or in-kernel step; the pointers stand at own cell (0,0). */
 typedef struct stencil_call {
     const stencil *op;
-    const stencil_variant *variant;
+    const stencil_variant *variant; /* NULL: the unit uploads the weights, done when it returns, and prepares
+                                     * the stencil's kernels */
     void *next;
     const void *cur, *prev;
-    int64_t pitch; /* cells */
+    int64_t pitch, nx, ny; /* cells */
     const box *boxes;
     int count;
+    const inkernel_step *step;
     cudaStream_t stream;
     bool follows; /* in-kernel steps: the launch may overlap the kernel before it */
 } stencil_call;
 
-typedef struct stencil_unit {
-    cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
-    cudaError_t (*pass)(const stencil_call *call);
-} stencil_unit;
-
-typedef struct inkernel_unit {
-    cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
-    /* call's boxes: unused */
-    cudaError_t (*step)(const stencil_call *call, const inkernel_step *step, int64_t nx, int64_t ny);
-} inkernel_unit;
-
-extern const inkernel_unit inkernel_cuda_star, inkernel_cuda_box;
-extern const stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box;
+typedef cudaError_t stencil_unit(const stencil_call *call);
+stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box, inkernel_cuda_star, inkernel_cuda_box;

@@ -5,6 +5,8 @@
  * operand of its FMA, from the constant bank or a uniform register, and costs no load and no register. */
 #pragma once
 
+#include <type_traits>
+
 #include "core/cell.h"
 #include "cuda/tiles_cuda.cuh"
 #include "cuda/vector_cuda.cuh"
@@ -90,4 +92,15 @@ static inline cudaError_t upload_weights(const stencil *op, cudaStream_t stream)
         e = cudaMemcpyToSymbolAsync(weights_f64, f64, sizeof f64, 0, cudaMemcpyHostToDevice, stream);
     const cudaError_t done = cudaStreamSynchronize(stream); /* the arrays above end with this function */
     return e != cudaSuccess ? e : done;
+}
+
+/* Host side: serve(T(), radius) with the type of the call's stencil and its radius as a constant. A call that
+ * prepares uploads the weights first. */
+template <int R = 1, typename SERVE> static cudaError_t by_radius(const stencil_call *c, SERVE serve)
+{
+    if constexpr (R < STENCIL_RADIUS_MAX)
+        if (c->op->radius > R) return by_radius<R + 1>(c, serve);
+    const cudaError_t e = c->variant ? cudaSuccess : upload_weights(c->op, c->stream);
+    if (e != cudaSuccess) return e;
+    return by_type(c->op->type, [&](auto cell) { return serve(cell, std::integral_constant<int, R>()); });
 }

@@ -52,6 +52,8 @@ typedef struct streaming_window {
     int levels;        /* levels that a step reads: 1 or 2 */
     int radius, steps; /* of a visit, at most */
     int pass_steps;    /* of its longest pass */
+    int passes;        /* of a visit of `steps` steps */
+    int passes_most;   /* of any visit: shorter passes take what the longest ones leave */
     int skew;          /* rows */
     int64_t slot_rows;
 } streaming_window;
@@ -74,10 +76,12 @@ size_t streaming_level_bytes(const streaming_window *w); /* of device memory, fo
 streaming_window streaming_window_within(double bytes, dtype t, int64_t nx, int levels, int radius, int steps,
                                          streaming_pass_steps *ask, const void *owner);
 /* Rows of a chunk in a visit of w->steps steps; shorter visits that need more passes have somewhat fewer. */
-int64_t streaming_chunk_rows(const streaming_window *w, streaming_pass_steps *ask, const void *owner);
+static inline int64_t streaming_chunk_rows(const streaming_window *w)
+{
+    return w->slot_rows == 0 ? 0 : w->slot_rows - streaming_lead_rows(w, w->passes);
+}
 /* Limits the window to chunks of that many rows, but keeps room for visits of all lengths. */
-void streaming_window_limit(streaming_window *w, int64_t chunk_rows, streaming_pass_steps *ask,
-                            const void *owner);
+void streaming_window_limit(streaming_window *w, int64_t chunk_rows);
 
 /* ---- the device ---- */
 

@@ -11,7 +11,8 @@
 /* One pass; the pointers stand at own cell (0,0). */
 typedef struct temporal_call {
     const stencil *op;
-    const temporal_tiling *tiling; /* of the stencil's table */
+    const temporal_tiling *tiling; /* of the stencil's table; NULL: the unit uploads the weights, done when it
+                                    * returns, and prepares the kernels of the stencil's radius */
     const field_shape *shape;
     void *next, *next_prev; /* *_prev: NULL with one level */
     const void *cur, *prev;
@@ -21,20 +22,11 @@ typedef struct temporal_call {
     double border; /* 0: as the paces say; else interior items in three waves, beside a border that takes this
                     * factor times its pace */
     cudaStream_t stream;
+    int processors; /* of the device */
+    bool follows;   /* a launch may overlap the kernel before it */
 } temporal_call;
 
-/* The functions of a tiling: prepare asks the device, once, before passes. */
-typedef struct temporal_kernels {
-    cudaError_t (*prepare)(void);
-    cudaError_t (*pass)(const temporal_call *call);
-} temporal_kernels;
-
-typedef struct temporal_unit {
-    cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* the weights; done when it returns */
-    const temporal_kernels *kernels; /* one for each row of the stencil's table (temporal_tilings.h) */
-} temporal_unit;
-
-extern const temporal_unit temporal_cuda_star_f32, temporal_cuda_star_f64, temporal_cuda_box_f32,
-    temporal_cuda_box_f64, temporal_cuda_line_f32, temporal_cuda_line_f64,
-    temporal_cuda_star_prev_f32, temporal_cuda_star_prev_f64, temporal_cuda_line_prev_f32,
-    temporal_cuda_line_prev_f64;
+typedef cudaError_t temporal_unit(const temporal_call *call);
+temporal_unit temporal_cuda_star_f32, temporal_cuda_star_f64, temporal_cuda_box_f32, temporal_cuda_box_f64,
+    temporal_cuda_line_f32, temporal_cuda_line_f64, temporal_cuda_star_prev_f32, temporal_cuda_star_prev_f64,
+    temporal_cuda_line_prev_f32, temporal_cuda_line_prev_f64;

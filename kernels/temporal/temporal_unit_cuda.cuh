@@ -1,6 +1,8 @@
 /* A unit of temporal blocking: an instance for each row of its table (temporal_tilings.h), and its launch. */
 #pragma once
 
+#include <type_traits>
+
 #include "temporal/temporal.h"
 #include "temporal/temporal_border_cuda.cuh"
 #include "temporal/temporal_cuda.h"
@@ -18,38 +20,31 @@ struct temporal_strips_instance {
     static constexpr auto interior =
         strip_kernel<FORM, T, R, STEPS, V, TILING.unroll, TILING.warps, PREV, CHANGE, TILING.again>;
     static constexpr auto border = border_kernel<FORM, T, R, STEPS, PREV, CHANGE>;
-    /* The device as prepare found it: interior warps of an SM; SMs; may a kernel start beside another? */
-    static inline int per_processor, processors;
-    static inline bool beside;
+    static inline int per_processor; /* interior warps of an SM, as prepare found it */
 
     static cudaError_t prepare()
     {
-        int device = 0, major = 0;
         cudaError_t e = cudaSuccess;
         const auto most = cudaSharedmemCarveoutMaxShared; /* for the border kernel, which otherwise finds no
                                                            * room beside the others */
         for (const void *kernel : { (const void *)interior, (const void *)border })
             if (e == cudaSuccess)
                 e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, most);
-        if (e == cudaSuccess) e = cudaGetDevice(&device);
-        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-        if (e == cudaSuccess)
-            e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, interior, 32, 0);
-        beside = major >= 9;
-        return e;
+        return e != cudaSuccess
+                   ? e
+                   : cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, interior, 32, 0);
     }
 
     static cudaError_t pass(const temporal_call *c)
     {
         cudaError_t e = cudaSuccess;
-        const temporal_strips strips = temporal_strips_of(c->op, c->tiling, per_processor, processors);
+        const temporal_strips strips = temporal_strips_of(c->op, c->tiling, per_processor, c->processors);
         temporal_pace pace = temporal_pace_of(c->op, c->tiling);
         if (c->border > 0) pace.waves = 3, pace.side_lasts *= c->border, pace.band_lasts *= c->border;
         temporal_plan plan = temporal_plan_of(&strips, &pace, c->shape, c->cells, c->sides);
         if (plan.border.items > 0) e = launch(c, plan, plan.border, false);
         if (e != cudaSuccess || plan.interior.items == 0) return e;
-        return launch(c, plan, plan.interior, beside && plan.border.followed);
+        return launch(c, plan, plan.interior, c->follows && plan.border.followed);
     }
 
     /* beside: the launch need not wait for the one before, which is the pass's other kernel. */
@@ -165,17 +160,28 @@ template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct t
     }
 };
 
-/* private to each file, whose instances are named alike: the linker would make one table of equal ones */
-namespace {
-template <template <int> class INSTANCE, int... I> struct temporal_unit_kernels {
-    static constexpr temporal_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare,
-                                                                  INSTANCE<I>::pass }... };
-};
+template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILINGS, int I>
+using temporal_instance =
+    std::conditional_t<FORM == STENCIL_LINE, temporal_line_instance<PREV, T, TILINGS, I>,
+                       temporal_strips_instance<FORM, PREV, T, TILINGS, I>>;
+
+template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILINGS, int... I>
+static cudaError_t temporal_serve(const temporal_call *c, std::integer_sequence<int, I...>)
+{
+    static constexpr struct {
+        cudaError_t (*prepare)(), (*pass)(const temporal_call *);
+    } all[] = { { temporal_instance<FORM, PREV, T, TILINGS, I>::prepare,
+                  temporal_instance<FORM, PREV, T, TILINGS, I>::pass }... };
+    if (c->tiling) return all[c->tiling - temporal_table_of(c->op).tilings].pass(c);
+    cudaError_t e = upload_weights(c->op, c->stream);
+    for (int i = 0; i < (int)sizeof...(I) && e == cudaSuccess; i++)
+        if (TILINGS[i].radius == c->op->radius) e = all[i].prepare();
+    return e;
 }
 
-/* The unit of instances 0 .. : temporal_unit_of<instance>(temporal_all<table>). */
-template <template <int> class INSTANCE, int... I>
-static constexpr temporal_unit temporal_unit_of(std::integer_sequence<int, I...>)
-{
-    return { upload_weights, temporal_unit_kernels<INSTANCE, I...>::kernels };
-}
+/* The unit temporal_cuda_NAME, which has an instance for each row of the table. */
+#define TEMPORAL_UNIT(NAME, FORM, PREV, T, TABLE)                                      \
+    cudaError_t temporal_cuda_##NAME(const temporal_call *c)                           \
+    {                                                                                  \
+        return temporal_serve<FORM, PREV, T, TABLE>(c, temporal_all<TABLE>);           \
+    }

@@ -86,16 +86,15 @@ static double visit_s(const plan_question *q, const streaming_window *w, double 
  * cell, that takes steps_taken. Slots of no rows: there is no room. */
 static streaming_window window_of(const plan_question *q, int steps, double steps_taken, double *seconds)
 {
-    const plan_through *t = q->facts->through;
-    streaming_window w = widest_window(q, t->bytes, steps);
-    double rows = (double)streaming_chunk_rows(&w, t->pass_steps, t->owner), best = 0;
+    streaming_window w = widest_window(q, q->facts->through->bytes, steps);
+    double rows = (double)streaming_chunk_rows(&w), best = 0;
     *seconds = INFINITY;
     rows = fmin(rows, rows_of_rank(q) + 2.0 * steps * q->cfg->problem.radius);
     for (; rows >= 1; rows = floor(rows / 2)) {
         const double s = visit_s(q, &w, rows, steps_taken);
         if (s < *seconds) *seconds = s, best = rows;
     }
-    if (best >= 1) streaming_window_limit(&w, (int64_t)best, t->pass_steps, t->owner);
+    if (best >= 1) streaming_window_limit(&w, (int64_t)best);
     return w;
 }
 
@@ -149,7 +148,7 @@ void plan_explain_streaming(plan *p, const plan_question *q)
     p->because[PLAN_MEMORY] = t->because;
     if (p->block_steps > 1)
         sentence_add(because, "%sby a model, rows come in chunks of %" PRId64 " while the device computes",
-                     before, streaming_chunk_rows(&p->window, t->pass_steps, t->owner));
+                     before, streaming_chunk_rows(&p->window));
     else
         sentence_add(because,
                      "%ssingle steps are taken by the processors, whose memory is faster than the way "

@@ -37,7 +37,7 @@ static json_t *streaming_json(const sim *s)
     const streaming_window *w = &s->plan.window;
     if (w->slot_rows == 0) return json_null();
     return json_pack("{s:i, s:I, s:o}", "steps_per_pass", w->pass_steps, "chunk_rows",
-                     (json_int_t)streaming_chunk_rows(w, streaming_device_pass_steps, s->dev->through),
+                     (json_int_t)streaming_chunk_rows(w),
                      "device_bytes", record_number((double)w->levels * (double)streaming_level_bytes(w)));
 }
 

@@ -1,7 +1,7 @@
 /* In-kernel steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that
  * stand beside each other in this process, give after several levels the cells that the host's steps give on
  * the uncut grid: every image and every flag word is right. gpus: part */
-#include "support/twin.h"
+#include "support/several_steps.h"
 
 #include "exchange/inkernel_plan.h"
 
@@ -24,33 +24,27 @@ static void *gpu_alloc(size_t bytes)
 }
 
 /* The part of the global field that the rank's field covers, ghosts included. */
-static void give(one_rank *r, void *to, const field_shape *whole, const char *from)
+static void give(one_rank *r, void *to, const field_shape *whole, const void *from)
 {
-    const size_t size = dtype_bytes(whole->type);
-    char *part = calloc(1, r->shape.bytes);
+    const field_shape *f = &r->shape;
+    void *part = calloc(1, f->bytes);
     assert_non_null(part);
-    for (int64_t y = -r->shape.depth_y; y < r->shape.ny + r->shape.depth_y; y++)
-        memcpy(part + (size_t)field_index(&r->shape, -r->shape.depth_x, y) * size,
-               from + (size_t)field_index(whole, r->dec.own.x0 - whole->depth_x, r->dec.own.y0 + y) * size,
-               (size_t)(r->shape.nx + 2 * r->shape.depth_x) * size);
-    DO(TESTED, copy, to, part, r->shape.bytes, r->stream);
-    DO(TESTED, stream_sync, r->stream);
+    const box all = { -f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y };
+    copy_cells(f, part, all, whole, from, r->dec.own.x0, r->dec.own.y0);
+    put(TESTED, to, part, f->bytes);
     free(part);
 }
 
-static bool same_cells(one_rank *r, const void *field, const field_shape *whole, const char *expected)
+static bool same_cells(one_rank *r, const void *field, const field_shape *whole, const void *expected)
 {
-    const size_t size = dtype_bytes(whole->type);
-    char *seen = malloc(r->shape.bytes);
-    assert_non_null(seen);
-    DO(TESTED, copy, seen, field, r->shape.bytes, r->stream);
     DO(TESTED, stream_sync, r->stream);
-    bool same = true;
-    for (int64_t y = 0; y < r->shape.ny && same; y++)
-        same = memcmp(seen + (size_t)field_index(&r->shape, 0, y) * size,
-                      expected + (size_t)field_index(whole, r->dec.own.x0, r->dec.own.y0 + y) * size,
-                      (size_t)r->shape.nx * size) == 0;
+    void *seen = get(TESTED, field, r->shape.bytes), *wanted = malloc(r->shape.bytes);
+    assert_non_null(wanted);
+    memcpy(wanted, seen, r->shape.bytes);
+    copy_cells(&r->shape, wanted, field_own(&r->shape), whole, expected, r->dec.own.x0, r->dec.own.y0);
+    const bool same = memcmp(seen, wanted, r->shape.bytes) == 0;
     free(seen);
+    free(wanted);
     return same;
 }
 
@@ -146,72 +140,43 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
 {
     const int r = op->radius;
     const field_shape whole = field_shape_make(op->type, nx, ny, r, r);
-    const box own = field_own(&whole);
-    const box around[] = {
-        { -r, nx + r, -r, 0 }, { -r, nx + r, ny, ny + r }, { -r, 0, 0, ny }, { nx, nx + r, 0, ny }
-    };
-    twin level[2] = { twin_random(op->type, whole.bytes), twin_random(op->type, whole.bytes) };
+    void *level[2] = { host_field_create(dev[ANSWER], &whole, 1), host_field_create(dev[ANSWER], &whole, 2) };
     one_rank rank[RANKS_MAX] = { 0 };
     make_ranks(rank, ranks, ranks_x, &whole, sides, op);
     for (int k = 0; k < 2; k++)
-        DO(ANSWER, boundary_fill, &whole, level[k].at[ANSWER], sides, around, 4, stream[ANSWER]);
+        host_field_fill_ghosts(dev[ANSWER], &whole, level[k], sides, stream[ANSWER]);
     for (int i = 0; i < ranks; i++) {
-        for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k].at[ANSWER]);
+        for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k]);
         DO(TESTED, inkernel_flag_words, &rank[i].shape, rank[i].field[0], &rank[i].step[0], rank[i].stream);
     }
 
     (graphs ? launch_graphs : enqueue_steps)(rank, ranks);
-    for (int n = 0; n < STEPS; n++) {
-        const int from = n % 2, to = 1 - from;
-        DO(ANSWER, boundary_fill, &whole, level[from].at[ANSWER], sides, around, 4, stream[ANSWER]);
-        DO(ANSWER, stencil_pass, &whole, level[to].at[ANSWER], level[from].at[ANSWER], level[to].at[ANSWER],
-           &own, 1, stream[ANSWER]);
-    }
+    /* level[0] is then the newest, in field[STEPS % 2] */
+    host_field_step(dev[ANSWER], &whole, level, op->has_prev, sides, STEPS, stream[ANSWER]);
+    const problem p = { *op, *sides, nx, ny, STEPS };
     for (int i = 0; i < ranks; i++)
         for (int k = 0; k < 2; k++)
-            if (!same_cells(&rank[i], rank[i].field[k], &whole, level[k].at[ANSWER]))
-                fail_msg("%s r=%d %s prev=%d %lldx%lld on %dx%d ranks%s, sides %d%d %d%d: rank %d differs at "
-                         "level %d",
-                         op->form == STENCIL_STAR ? "star" : "box", r, dtype_name(op->type), op->has_prev,
-                         (long long)nx, (long long)ny, ranks_x, ranks / ranks_x, graphs ? " by graphs" : "",
-                         (int)sides->x_low.kind, (int)sides->x_high.kind, (int)sides->y_low.kind,
-                         (int)sides->y_high.kind, i, k == STEPS % 2 ? STEPS : STEPS - 1);
+            if (!same_cells(&rank[i], rank[i].field[(STEPS + k) % 2], &whole, level[k]))
+                fail_msg("%s, on %dx%d ranks%s: rank %d differs at level %d", problem_text(&p), ranks_x,
+                         ranks / ranks_x, graphs ? " by graphs" : "", i, STEPS - k);
     free_ranks(rank, ranks);
-    for (int k = 0; k < 2; k++) twin_free(&level[k]);
-}
-
-static stencil random_stencil(stencil_form form, int radius, dtype type, bool has_prev)
-{
-    stencil op = { form, radius, type, has_prev, has_prev ? -0.5 : 0.0, { 0 } };
-    const int n = stencil_weights(form, radius);
-    for (int k = 0; k < n; k++) op.weight[k] = random_number() / n;
-    if (type == DTYPE_F32)
-        for (int k = 0; k < n; k++) op.weight[k] = (float)op.weight[k];
-    return op;
+    for (int k = 0; k < 2; k++) host_field_free(dev[ANSWER], level[k]);
 }
 
 static void every_decomposition(void **state)
 {
-    (void)state;
     /* ranks, ranks_x */
     static const int grids[][2] = { { 1, 1 }, { 2, 1 }, { 2, 2 }, { 3, 1 }, { 3, 3 }, { 4, 2 }, { 6, 3 } };
-    static const boundary_kind pairs[][2] = { { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC },
-                                              { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },
-                                              { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET } };
+    static const int pairs[] = { 0, 3, 4 }; /* periodic; dirichlet and neumann, either way round */
     int turn = 0;
     for (stencil_form form = STENCIL_STAR; form <= STENCIL_BOX; form++)
         for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius += radius < 4 ? 1 : 4)
             for (size_t g = 0; g < sizeof grids / sizeof *grids; g++)
                 for (int p = 0; p < 9; p++, turn++) {
                     if (radius > 2 && p % 4 != turn % 4) continue;
-                    const boundary sides = { { pairs[p % 3][0], 0.25 },
-                                             { pairs[p % 3][1], -0.5 },
-                                             { pairs[p / 3][0], 1.5 },
-                                             { pairs[p / 3][1], 0.0 } };
-                    const stencil op =
-                        random_stencil(form, radius, turn % 2 ? DTYPE_F32 : DTYPE_F64,
-                                       form == STENCIL_STAR && turn % 3 == 0);
-                    ON_BOTH DO(i, stencil_bind, &op);
+                    const boundary sides = side_pairs_of(pairs[p % 3], pairs[p / 3]);
+                    const stencil op = bind_random(form, radius, turn % 2 ? DTYPE_F32 : DTYPE_F64,
+                                                   form == STENCIL_STAR && turn % 3 == 0 ? -0.5 : 0);
                     one_case(&op, turn % 5 ? 203 : 1031, turn % 7 ? 97 : 300, &sides, grids[g][0],
                              grids[g][1], turn / 2 % 2);
                 }
@@ -220,14 +185,10 @@ static void every_decomposition(void **state)
 /* Ranks no wider than the stencil reaches, and so tall that tiles keep their height. */
 static void narrow_and_tall(void **state)
 {
-    (void)state;
-    const boundary wrap = {
-        { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }
-    };
+    const boundary wrap = side_pairs_of(0, 0);
     for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++) {
-        const stencil op = random_stencil(radius % 3 ? STENCIL_STAR : STENCIL_BOX, radius,
-                                          radius % 2 ? DTYPE_F32 : DTYPE_F64, false);
-        ON_BOTH DO(i, stencil_bind, &op);
+        const stencil op = bind_random(radius % 3 ? STENCIL_STAR : STENCIL_BOX, radius,
+                                       radius % 2 ? DTYPE_F32 : DTYPE_F64, 0);
         one_case(&op, 4 * radius, 6 * radius, &wrap, 4, 2, radius % 2);
         one_case(&op, 601, 30011, &wrap, 3, 1, radius % 2);
     }
@@ -236,19 +197,15 @@ static void narrow_and_tall(void **state)
 /* The norm that comes with the step. */
 static void change(void **state)
 {
-    (void)state;
-    const boundary wrap = {
-        { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }
-    };
+    const boundary wrap = side_pairs_of(0, 0);
     for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
-        const stencil op = random_stencil(STENCIL_STAR, 1, type, false);
-        ON_BOTH DO(i, stencil_bind, &op);
+        const stencil op = bind_random(STENCIL_STAR, 1, type, 0);
         assert_true(dev[TESTED]->stencil_inkernel_can(dev[TESTED], true));
         const field_shape f = field_shape_make(type, 1237, 411, 1, 1);
-        twin random[2] = { twin_random(type, f.bytes), twin_random(type, f.bytes) };
+        twin random = twin_random(type, f.bytes);
         one_rank rank = { 0 };
         make_ranks(&rank, 1, 1, &f, &wrap, &op);
-        give(&rank, rank.field[0], &f, random[0].at[ANSWER]);
+        give(&rank, rank.field[0], &f, random.at[ANSWER]);
         enum { NORM = INKERNEL_NORM_BYTES / 8 };
         uint64_t *result = gpu_alloc(2 * INKERNEL_NORM_BYTES + 8), seen[2 * NORM + 1], norm = 0;
         DO(TESTED, fill_bytes, result, 0, INKERNEL_NORM_BYTES, rank.stream);
@@ -271,7 +228,7 @@ static void change(void **state)
         assert_int_equal(norm, seen[2 * NORM]);
         DO(TESTED, free, DEVICE_MEMORY_DEVICE, result);
         free_ranks(&rank, 1);
-        for (int k = 0; k < 2; k++) twin_free(&random[k]);
+        twin_free(&random);
     }
 }
 

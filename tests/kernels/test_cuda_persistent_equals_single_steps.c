@@ -83,7 +83,7 @@ static void small(void **state)
 /* Tilings of large fields, where the GPU has registers for them. */
 static void large(void **state)
 {
-    static const struct large_field {
+    static const struct {
         int64_t nx, ny;
         int radius;
         dtype type;
@@ -103,24 +103,9 @@ static void large(void **state)
     printf("%d large cases\n", cases);
 }
 
-static void cannot(void **state)
-{
-    device *const gpu = dev[TESTED], *const host = dev[ANSWER];
-    const boundary wraps = side_pairs_of(0, 0);
-    const field_shape f = field_shape_make(DTYPE_F32, 256, 256, 1, 1),
-                      odd = field_shape_make(DTYPE_F32, 255, 256, 1, 1);
-    (void)bind_random(STENCIL_STAR, 1, DTYPE_F32, 0);
-    assert_true(gpu->persistent_bytes(gpu, &f, &wraps, false) > 0);
-    assert_true(gpu->persistent_bytes(gpu, &odd, &wraps, false) == 0);
-    assert_true(host->persistent_bytes(host, &f, &wraps, false) == 0);
-    (void)bind_random(STENCIL_STAR, 1, DTYPE_F32, -1);
-    assert_true(gpu->persistent_bytes(gpu, &f, &wraps, false) == 0);
-}
-
 static int run(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(large),
-                                        cmocka_unit_test(cannot) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(large) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -1,12 +1,7 @@
 /* A row has the same bits by vectors of every kind that this processor has, and stays within its cells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
-#include "core/stencil.h"
+#include "support/host_field.h"
 
 /* Vectors that the rows below may use: 0 a cell, 1 AVX2, 2 AVX-512. */
 static int kind;
@@ -31,11 +26,7 @@ static void *random_cells(dtype t, int count)
 {
     void *const cells = aligned_alloc(128, (size_t)CELLS * sizeof(double));
     assert_non_null(cells);
-    for (int i = 0; i < count; i++) {
-        const double u = rand() / (double)RAND_MAX - 0.5;
-        if (t == DTYPE_F32) ((float *)cells)[i] = (float)u;
-        else ((double *)cells)[i] = u;
-    }
+    for (int i = 0; i < count; i++) host_field_set(t, cells, i, rand() / (double)RAND_MAX - 0.5);
     return cells;
 }
 
@@ -75,7 +66,6 @@ static void same_bits(dtype t, stencil_form form, int radius, bool has_prev)
 
 static void every_form_and_radius(void **state)
 {
-    (void)state;
     if (own_kind() == 0) skip();
     srand(7);
     for (int t = 0; t < 2; t++)

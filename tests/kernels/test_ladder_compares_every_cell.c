@@ -13,11 +13,7 @@ enum { CELLS = 3000, BLOCK = 100 }; /* more than two lines of cells, the last on
 
 static int destroyed;
 
-static void destroy(ladder_case *c)
-{
-    (void)c;
-    destroyed++;
-}
+static void destroy(ladder_case *c) { destroyed++; }
 
 static const ladder_rung rung = { .name = "fake", .why = "", .destroy = destroy };
 
@@ -76,28 +72,14 @@ static void test_type(dtype t)
     device_destroy(&d);
 }
 
-static void test_f32(void **state)
-{
-    (void)state;
-    test_type(DTYPE_F32);
-}
+static void test_f32(void **state) { test_type(DTYPE_F32); }
+static void test_f64(void **state) { test_type(DTYPE_F64); }
 
-static void test_f64(void **state)
-{
-    (void)state;
-    test_type(DTYPE_F64);
-}
-
-static int no_memory(device *d, device_memory where, size_t bytes, void **out)
-{
-    (void)d, (void)where, (void)bytes, (void)out;
-    return 1;
-}
+static int no_memory(device *d, device_memory where, size_t bytes, void **out) { return 1; }
 
 /* The sanitizer sees what stays behind. */
 static void test_half_way(void **state)
 {
-    (void)state;
     void *more = NULL;
     device *d = device_host_create(1);
     ladder_case c = { .rung = &rung, .d = d, .type = DTYPE_F32 };

@@ -48,7 +48,7 @@ static void visit_case(const visit *v, const answer *a)
     twin cur[LEVELS] = { 0 }, next[LEVELS] = { 0 }, change = twin_of(&zero, sizeof zero);
     streaming_window w = streaming_window_within(1e9, p->op.type, p->nx, levels, p->op.radius, p->steps,
                                                  streaming_device_pass_steps, d->through);
-    streaming_window_limit(&w, v->chunk_rows, streaming_device_pass_steps, d->through);
+    streaming_window_limit(&w, v->chunk_rows);
     assert_int_equal(streaming_prepare(d, &w), 0);
     for (int k = 0; k < levels; k++) {
         cur[k] = twin_filled(&own, NAN_BYTE);

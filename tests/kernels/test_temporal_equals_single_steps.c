@@ -96,81 +96,70 @@ static void problem_case(const problem *p)
     answer_free(&a);
 }
 
-/* Of one level and of two, f32 and f64. */
-static int kinds_of(stencil_form form) { return form == STENCIL_BOX ? 2 : 4; }
-
-/* False where there are no such passes. */
-static bool bind_kind(problem *p, stencil_form form, int radius, int kind)
+/* Calls what(p, i, kind) for every form and radius, of one level and of two, f32 and f64, that has such
+ * passes. i: stars of radius 1 to 4, boxes of 1 and 2, lines of 1 to 4. */
+static void every_kind(void (*what)(problem *p, int i, int kind))
 {
-    p->op = bind_random(form, radius, kind % 2 == 0 ? DTYPE_F32 : DTYPE_F64, kind >= 2 ? -0.9 : 0);
-    return dev[TESTED]->temporal_steps(dev[TESTED], 16, false) > 0;
+    for (int i = 0; i < 10; i++)
+        for (int kind = 0; kind < (i == 4 || i == 5 ? 2 : 4); kind++) {
+            const stencil_form form = i < 4 ? STENCIL_STAR : i < 6 ? STENCIL_BOX : STENCIL_LINE;
+            const int radius = i < 4 ? i + 1 : i < 6 ? i - 3 : i - 5;
+            problem p = { .op = bind_random(form, radius, (dtype)(kind % 2), kind >= 2 ? -0.9 : 0) };
+            if (dev[TESTED]->temporal_steps(dev[TESTED], 16, false) > 0) what(&p, i, kind);
+        }
 }
 
 /* All sides, small odd sizes: narrower than a strip, lower than the halo depth. */
-static void small(void **state)
+static void small_of(problem *p, int i, int kind)
 {
     static const int steps[] = { 1, 2, 3, 4, 8, 16 };
     static const int64_t sizes[][2] = { { 4, 4 }, { 9, 5 }, { 37, 23 }, { 130, 41 }, { 261, 90 } };
     enum { STEPS = sizeof steps / sizeof *steps, SIZES = sizeof sizes / sizeof *sizes };
-    problem p = { 0 };
-    for (stencil_form form = STENCIL_LINE; form <= STENCIL_BOX; form++)
-        for (int radius = 1; radius <= (form == STENCIL_BOX ? 2 : 4); radius++)
-            for (int kind = 0; kind < kinds_of(form); kind++) {
-                if (!bind_kind(&p, form, radius, kind)) continue;
-                for (int k = 0; k < STEPS; k++)
-                    for (int size = 0; size < SIZES; size++)
-                        /* two levels: of each some */
-                        for (int turn = 0; turn < (p.op.has_prev ? (k + size) % 2 : 2); turn++) {
-                            if (SANITIZED && (k + size + turn + kind) % 3 != 0) continue;
-                            p.steps = steps[k];
-                            /* lines: each by itself */
-                            p.nx = sizes[size][0], p.ny = form == STENCIL_LINE ? 3 : sizes[size][1];
-                            p.sides = side_pairs_of((k + size + turn) % SIDE_PAIRS,
-                                                    (2 * k + 3 * size + 2 * turn) % SIDE_PAIRS);
-                            problem_case(&p);
-                        }
+    for (int k = 0; k < STEPS; k++)
+        for (int size = 0; size < SIZES; size++)
+            /* two levels: of each some */
+            for (int turn = 0; turn < (p->op.has_prev ? (k + size) % 2 : 2); turn++) {
+                if (SANITIZED && (k + size + turn + kind) % 3 != 0) continue;
+                p->steps = steps[k];
+                /* lines: each by itself */
+                p->nx = sizes[size][0], p->ny = p->op.form == STENCIL_LINE ? 3 : sizes[size][1];
+                p->sides = side_pairs_of((k + size + turn) % SIDE_PAIRS,
+                                         (2 * k + 3 * size + 2 * turn) % SIDE_PAIRS);
+                problem_case(p);
             }
 }
 
 /* The longest passes on grids narrower than two of CUDA's strips along a side, of every few widths to 70, and
  * lower than a halo. */
-static void narrow(void **state)
+static void narrow_of(problem *p, int i, int kind)
 {
-    problem p = { 0 };
-    for (int i = 0; i < 6; i++)
-        for (int kind = 0; kind < kinds_of(i < 4 ? STENCIL_STAR : STENCIL_BOX); kind++) {
-            if (!bind_kind(&p, i < 4 ? STENCIL_STAR : STENCIL_BOX, i < 4 ? i + 1 : i - 3, kind)) continue;
-            p.steps = dev[TESTED]->temporal_steps(dev[TESTED], 16, false);
-            if (SANITIZED && (i + kind) % 3 != 0) continue;
-            for (p.nx = p.op.radius; p.nx <= 70; p.nx += 3 + (p.nx + i + kind) % 4) {
-                p.ny = p.op.radius + (5 * p.nx + i) % 29;
-                p.sides = side_pairs_of((int)(p.nx + i) % (SIDE_PAIRS - 1) + 1,
-                                        (int)(p.nx / 2 + kind) % SIDE_PAIRS);
-                problem_case(&p);
-            }
-        }
+    p->steps = dev[TESTED]->temporal_steps(dev[TESTED], 16, false);
+    if (i >= 6 || (SANITIZED && (i + kind) % 3 != 0)) return;
+    for (p->nx = p->op.radius; p->nx <= 70; p->nx += 3 + (p->nx + i + kind) % 4) {
+        p->ny = p->op.radius + (5 * p->nx + i) % 29;
+        p->sides =
+            side_pairs_of((int)(p->nx + i) % (SIDE_PAIRS - 1) + 1, (int)(p->nx / 2 + kind) % SIDE_PAIRS);
+        problem_case(p);
+    }
 }
 
 /* So large that strips and chunks without sides are among them, and several of the host's tiles. */
-static void large(void **state)
+static void large_of(problem *p, int i, int kind)
 {
     static const int along_x[] = { 0, 3, 2 }; /* periodic, dirichlet, neumann */
-    problem p = { .nx = 1103 };
-    for (int i = 0; i < 10; i++) {
-        const stencil_form form = i < 4 ? STENCIL_STAR : i < 6 ? STENCIL_BOX : STENCIL_LINE;
-        const int radius = i < 4 ? i + 1 : i < 6 ? i - 3 : i - 5;
-        for (int kind = 0; kind < kinds_of(form); kind++) {
-            if (!bind_kind(&p, form, radius, kind)) continue;
-            p.ny = (SANITIZED ? 173 : 517) + 2 * radius;
-            for (int k = p.op.has_prev ? radius % 3 : 0; k < 3; k += p.op.has_prev ? 3 : 1) {
-                if (SANITIZED && (i + kind + k) % 3 != 0) continue;
-                p.steps = k == 2 ? 3 : 12;
-                p.sides = side_pairs_of(along_x[k], (radius + k) % SIDE_PAIRS);
-                problem_case(&p);
-            }
-        }
+    const int radius = p->op.radius;
+    p->nx = 1103, p->ny = (SANITIZED ? 173 : 517) + 2 * radius;
+    for (int k = p->op.has_prev ? radius % 3 : 0; k < 3; k += p->op.has_prev ? 3 : 1) {
+        if (SANITIZED && (i + kind + k) % 3 != 0) continue;
+        p->steps = k == 2 ? 3 : 12;
+        p->sides = side_pairs_of(along_x[k], (radius + k) % SIDE_PAIRS);
+        problem_case(p);
     }
 }
+
+static void small(void **state) { every_kind(small_of); }
+static void narrow(void **state) { every_kind(narrow_of); }
+static void large(void **state) { every_kind(large_of); }
 
 static int run(void)
 {

@@ -36,7 +36,6 @@ static void each_cell_once(void **state)
 {
     static const int64_t sides[] = { 1, 2, 31, 32, 33, 64, 127, 129, 300, 1027 };
     enum { SIDES = sizeof sides / sizeof *sides };
-    (void)state;
     for (int i = 0; i < SIDES * SIDES; i++)
         for (int cell_bytes = 4; cell_bytes <= 8; cell_bytes += 4)
             for (int shift = 0; shift < 4; shift++) {
@@ -58,7 +57,6 @@ static void mark(unsigned char *block, int64_t block_bytes, int64_t at, int64_t 
 
 static void shared_blocks_hold_everything_once(void **state)
 {
-    (void)state;
     for (int ranks = 2; ranks <= 7; ranks++)
         for (int at = 0; at < ranks; at++) {
             const transpose_layout b = { .ranks = ranks, .me = at, .slots = ranks == 2 ? 5 : 2, .lag = 1 };

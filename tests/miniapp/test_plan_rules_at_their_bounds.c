@@ -361,7 +361,7 @@ static const plan *streaming(int ranks, double bytes, double host_bytes, const c
     return plan_of(&f, false);
 }
 
-static int64_t chunk_rows(const plan *p) { return streaming_chunk_rows(&p->window, gpu_pass_steps, NULL); }
+static int64_t chunk_rows(const plan *p) { return streaming_chunk_rows(&p->window); }
 
 static const double gib = 1 << 30, host_bytes = 60.0 * (1 << 30);
 

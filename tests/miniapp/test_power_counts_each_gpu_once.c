@@ -132,8 +132,8 @@ typedef struct power_rank {
 static power_rank rank_of(bool speaks, double joules, double power_s, double heat_s, double limit_w)
 {
     return (power_rank){ speaks,
-                         { 1000, 10, 20, 5, 0, 0, 0, 0 },
-                         { 1000 + joules, 10 + power_s, 20 + heat_s, 7.5, limit_w, 0, 0, 0 } };
+                         { 1000, 10, 20, 5, 0 },
+                         { 1000 + joules, 10 + power_s, 20 + heat_s, 7.5, limit_w } };
 }
 
 /* Over those ranks, with an MPI whose smallest and largest of a NaN are the first number. */
