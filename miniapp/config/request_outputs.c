@@ -151,7 +151,7 @@ static int check_pair(const place *a, const place *b, sentence *why)
 /* The folder of a record that is not there yet; a dry run only sees whether it could be made. */
 static int make_record_folder(const request *q, sentence *why)
 {
-    char path[PATH_BYTES], above[STATE_PATH_BYTES];
+    char folder[PATH_BYTES], above[STATE_PATH_BYTES];
     const char *const record = q->cfg.output.record;
     sentence reason;
     if (!record[0] || access(record, F_OK) == 0) return 0;
