@@ -82,13 +82,18 @@ int replace_end(replace *r, bool keep)
     return replace_sync_folder(folder);
 }
 
+int replace_try(const char *path)
+{
+    replace r;
+    const int code = replace_begin(&r, path);
+    return code ? code : replace_end(&r, false);
+}
+
 int replace_try_folder(const char *folder)
 {
     char path[4200];
-    replace r;
     snprintf(path, sizeof path, "%.4100s/.weft", folder);
-    const int code = replace_begin(&r, path);
-    return code ? code : replace_end(&r, false);
+    return replace_try(path);
 }
 
 static int move_all(int fd, char *data, size_t bytes, uint64_t at_bytes, bool writes)

@@ -17,7 +17,8 @@ int replace_begin(replace *r, const char *path);
 /* keep: it gets its name; else, or where anything written to it failed, NAME is as it was and nothing of this
  * is left. 0 or errno. */
 int replace_end(replace *r, bool keep);
-/* Can files be made in a folder? One is, and deleted. 0 or errno. */
+/* Can NAME be replaced, can files be made in a folder? A file is made and deleted. 0 or errno. */
+int replace_try(const char *path);
 int replace_try_folder(const char *folder);
 
 /* ---- its parts ---- */

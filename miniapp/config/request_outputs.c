@@ -111,15 +111,13 @@ static int check_sort(const place *p, sentence *why)
 /* Tries a file in the way it will be written. A folder is made before the first step. */
 static int check_rights(const place *p, sentence *why)
 {
-    char folder[PATH_BYTES];
     int code = 0;
     if (p->use == PLACE_INPUT) return 0;
     if (p->use == PLACE_APPENDED) return p->there ? record_may_write(p->key, p->path, why) : 0;
-    replace_directory_of(folder, sizeof folder, p->path);
     if (p->use == PLACE_FOLDER) code = p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0;
     else if (p->there && S_ISDIR(p->info.st_mode)) code = EISDIR;
     else if (p->there && access(p->path, W_OK) != 0) code = errno;
-    else code = replace_try_folder(folder);
+    else code = replace_try(p->path);
     if (!code) return 0;
     sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(code));
     return CHECK_EXIT_ENVIRONMENT;

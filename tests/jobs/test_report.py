@@ -38,7 +38,7 @@ def test_the_tables_and_pictures_of_all_pages_are_what_the_results_say():
 
 
 def test_every_way_that_the_program_has_is_in_the_table_of_ways_or_in_the_words_below_it():
-    section = (TOP / "docs/more-figures.md").read_text("utf-8").split("## Ways\n")[1]
+    section = (TOP / "docs/ways.md").read_text("utf-8")
     named = (
         ("comm/transports/transport.c", r"\[TRANSPORT_(\w+)\] = { t"),
         ("miniapp/step/step_pass.c", r"\[STEP_\w+\] = \"(\w+)\""),

@@ -80,7 +80,7 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     limited_to() { ulimit -"$1" 2000000 && shift && timeout -k 5 $hang_s "$weft" "$@" 3>&-; }
     local limit
     for limit in v d; do
-        refuses 3 limited_to $limit run d.ini --dry-run -- memory "own limits (ulimit -v, -d)"
+        refuses 3 limited_to $limit run d.ini --dry-run -- memory "limit: ulimit"
         expect "limit of info" ulimit "$(limited_to $limit info --json | jq -r '.ranks[0].memory_limit')"
         limited_to $limit run d.ini grid.ny=4000
     done

@@ -105,6 +105,6 @@ a signal would end this run without a checkpoint" "$(record '.notes[]' signal.js
     late run d.ini --restart-if-any checkpoints time.steps=60 output.record=r/r2.jsonl --quiet
     expect "verdicts, steps" "exact 30 exact 30" "$(cat r/*.jsonl | jq -r '.verdict, .steps_run' | xargs)"
     late verify checkpoints s new/f.h5
-    late check fs new seconds=1 bytes=1M
+    late check fs new seconds=1
     late bench io dir=new bytes=1M samples=2 output=r/b.jsonl
 }
