@@ -41,11 +41,13 @@ static bool fits(const plan *p, const plan_question *q, sentence *why)
         if (over > worst) worst = over, rank = i;
     }
     if (rank < 0) return true;
-    return sentence_refuse(
-        why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it (limit: %s)",
-        (long long)c->grid.nx, (long long)c->grid.ny, rank,
-        figure_bytes(plan_memory_bytes(p, c, f->device, rank)).text, f->through ? "host " : "",
-        figure_bytes(f->room[rank].bytes).text, host_limit_name[f->room[rank].by]);
+    sentence_set(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it",
+                 (long long)c->grid.nx, (long long)c->grid.ny, rank,
+                 figure_bytes(plan_memory_bytes(p, c, f->device, rank)).text, f->through ? "host " : "",
+                 figure_bytes(f->room[rank].bytes).text);
+    if (f->room[rank].by != HOST_LIMIT_MACHINE)
+        sentence_add(why, " (limit: %s)", host_limit_name[f->room[rank].by]);
+    return false;
 }
 
 /* ---- the process grid ---- */
