@@ -97,7 +97,7 @@ struct redist {
 
 static int64_t cell_bytes_of(const redist *r) { return (int64_t)dtype_bytes(r->to_shape.type); }
 
-/* What rank `source` sends to rank `target`, the target's global coordinates. */
+/* The cells that rank `source` sends to rank `target`, in the target's global coordinates. */
 static box between(const redist *r, int source, int target)
 {
     return redist_plan_box(&r->from, source, &r->to, target);
@@ -213,7 +213,7 @@ static redist_side make_side(redist *r, bool out, transport_kind t)
     return side;
 }
 
-/* Of a message that goes from rank `source` to rank `target`, the target's global coordinates. */
+/* The cells of a message from rank `source` to rank `target`, in the target's global coordinates. */
 static box cells_of(const redist *r, const message_part *m, int source, int target)
 {
     const redist_plan_cut cut = redist_plan_cut_of(between(r, source, target), r->to_shape.type);

@@ -157,14 +157,16 @@ bool record_append(const char *path, const json_t *object, sentence *why)
 
 int record_may_write(const char *key, const char *path, sentence *why)
 {
-    struct stat there;
+    struct stat there, out;
     char folder[PATH_MAX], first = '{';
     int code = 0, fd = -1;
     replace_directory_of(folder, sizeof folder, path);
     if (stat(path, &there) != 0) code = replace_try_folder(folder);
     else if (S_ISFIFO(there.st_mode)) code = access(path, W_OK) != 0 ? errno : 0;
     else if ((fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)) < 0) code = errno;
-    if (fd >= 0 && S_ISREG(there.st_mode)) (void)!pread(fd, &first, 1, 0);
+    const bool is_output = fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == there.st_dev &&
+                           out.st_ino == there.st_ino;
+    if (fd >= 0 && S_ISREG(there.st_mode) && !is_output) (void)!pread(fd, &first, 1, 0);
     if (fd >= 0) close(fd);
     if (code) sentence_set(why, "%s = %.900s: %s", key, path, strerror(code));
     if (code || first == '{' || first == '\n') return code ? CHECK_EXIT_ENVIRONMENT : 0;

@@ -1,4 +1,4 @@
-/* An attempt's folder holds its parts 0.h5, 1.h5 .., until it is published the index, and the mark. */
+/* An attempt's folder holds its parts 0.h5, 1.h5 .. and, until it is published, the index and the mark. */
 #include "state/attempt.h"
 
 #include <dirent.h>
@@ -77,12 +77,11 @@ static bool is_needed(const char *dir, const char *name)
     return needed;
 }
 
-/* The names that weft gives. */
+/* The names that weft gives, but the mark. */
 static bool is_ours(const char *name)
 {
     const size_t digits = strspn(name, "0123456789");
-    return (digits > 0 && strcmp(name + digits, ".h5") == 0) || strcmp(name, INDEX) == 0 ||
-           strcmp(name, MARK) == 0;
+    return (digits > 0 && strcmp(name + digits, ".h5") == 0) || strcmp(name, INDEX) == 0;
 }
 
 /* Unless an index needs it. What cannot be deleted, or is not weft's, keeps a mark. */
@@ -96,6 +95,7 @@ static void remove_attempt(const char *dir, const char *name)
     if (!d) return;
     for (const struct dirent *e; (e = readdir(d));)
         if (is_ours(e->d_name)) (void)unlinkat(fd, e->d_name, 0);
+    (void)unlinkat(fd, MARK, 0); /* last: the next run finds what a kill leaves */
     closedir(d);
     if (rmdir(path) != 0) (void)put_mark(dir, name);
 }
@@ -235,7 +235,7 @@ static int act_faulty(const attempt *a)
 
 /* ---- verify ---- */
 
-/* What an index says of a part besides its cells; of one file the trailer says it. 0 or errno. */
+/* Notes a part's length and structure for the index; one file has them in its trailer. 0 or errno. */
 static int describe_part(attempt *a)
 {
     state_part *p = &a->s.part[a->number];

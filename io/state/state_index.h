@@ -57,7 +57,7 @@ static inline void state_h5_close(const hid_t *id)
  * sentence.
  */
 state_status state_h5_open(const char *path, hid_t *file, sentence *why);
-/* What HDF5 says of the call that failed last, its innermost words first. */
+/* HDF5's words on the call that failed last, innermost first. */
 const char *state_h5_reason(void);
 
 /* ---- blocks of parts, compared with their checksums: below state_verify, and after a write ---- */

@@ -15,7 +15,7 @@
  * - the image's value. */
 typedef enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_MIRROR } rule;
 
-/* Of an axis of n own cells. */
+/* n: own cells of the axis. */
 static rule axis_rule(int64_t n, boundary_side low, boundary_side high, int64_t i, int64_t *image, double *v)
 {
     if (i >= 0 && i < n) return RULE_READ;

@@ -21,7 +21,7 @@ int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 extern const cmd_option cmd_info_options[CMD_OPTIONS_MAX];
-/* What `weft --version` says: this build, its libraries and compiler. to: a FILE *. Returns 0. */
+/* The words of `weft --version`: this build, its libraries and compiler. to: a FILE *. Returns 0. */
 int cmd_version(void *to);
 
 /* When a command needs MPI: always, or, where one process can do it alone, only if a launcher started several

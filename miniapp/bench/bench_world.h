@@ -16,7 +16,7 @@ typedef struct bench_world {
     int link;            /* WEFT_FAULT=slow_link:NUMBER means this one; -1: none does */
 } bench_world;
 
-/* Of the ranks of top->comm, in its order. Collective, as is the next. top and dir are not owned. */
+/* The ranks of top->comm, in its order. Collective, as is the next. top and dir are not owned. */
 bench_world bench_world_create(const topology *top, const char *dir);
 void bench_world_destroy(bench_world *w);
 

@@ -155,7 +155,7 @@ const cmd_key config_table[] = {
       .allowed = "a path or none",
       .help = "with output.every: folder for one state file per frame, all kept" },
     { "output.trace", CONFIG_PATH, AT(output.trace), .preset = "none", .allowed = "a path or none",
-      .help = "timeline of the last 100 measured steps (one in 16) in Chrome's trace format, for "
+      .help = "timeline of the first 100 measured steps (one in 16) in Chrome's trace format, for "
               "ui.perfetto.dev" },
     { "output.progress", CMD_KEY_WORD, AT(output.progress), .preset = "auto", .word = progresses,
       .help = "a line every half second; auto: where stderr is no terminal, one per 10 % of the steps, at "

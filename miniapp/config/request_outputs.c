@@ -64,11 +64,11 @@ static void add(places *all, const char *key, place_use use, const char *path)
     p->there = stat(p->path, &p->info) == 0;
 }
 
-/* The lock of what stands there: no output may have its name. */
-static void add_lock(places *all, const char *key, const char *path, const char *behind)
+/* The lock of what stands there: no output may have its name, the first `bytes` of path and what is behind. */
+static void add_lock(places *all, const char *key, const char *path, size_t bytes, const char *behind)
 {
     char name[PATH_BYTES];
-    snprintf(name, sizeof name, "%s%s", path, behind);
+    snprintf(name, sizeof name, "%.*s%s", (int)bytes, path, behind);
     if (path[0]) add(all, key, PLACE_INPUT, name);
 }
 
@@ -89,8 +89,13 @@ static void gather(places *all, const request *q)
     if (c->problem.initial == CONFIG_INITIAL_FILE)
         add(all, "problem.initial", PLACE_INPUT, config_initial_path(c));
     add(all, "--restart", PLACE_INPUT, q->restart);
-    add_lock(all, "the lock of output.final", c->output.final, ".lock");
-    add_lock(all, "the lock of checkpoint.dir", c->checkpoint.dir, "/" LOCK_NAME);
+    const char *const final = c->output.final;
+    const size_t bytes = strlen(final);
+    const bool h5 = bytes > 3 && strcmp(final + bytes - 3, ".h5") == 0 && final[bytes - 4] != '/';
+    add_lock(all, "the lock of output.final", final, h5 ? bytes - 3 : bytes, ".lock"); /* state_write.c */
+    if (c->output.every > 0)
+        add_lock(all, "the lock of output.series", c->output.series, PATH_MAX, "/" LOCK_NAME);
+    add_lock(all, "the lock of checkpoint.dir", c->checkpoint.dir, PATH_MAX, "/" LOCK_NAME);
 }
 
 /* ---- each by itself ---- */
@@ -153,8 +158,9 @@ static int make_record_folder(const request *q, sentence *why)
     const char *const record = q->cfg.output.record;
     sentence reason;
     if (!record[0] || access(record, F_OK) == 0) return 0;
+    int code = errno == ENAMETOOLONG ? errno : 0;
     replace_directory_of(folder, sizeof folder, record);
-    int code = state_nearest_folder(above, folder);
+    if (!code) code = state_nearest_folder(above, folder);
     if (!code) code = replace_try_folder(above);
     if (code) sentence_set(&reason, "%s", strerror(code));
     else if (q->dry_run || state_make_folder(MPI_COMM_NULL, folder, &reason) == STATE_OK) return 0;

@@ -173,7 +173,7 @@ void plan_choose_variant(plan *p, const char *const name[], const double pass_s[
 /* One more note; of more than there is room for the first are kept. */
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 
-/* What was chosen, as people read it; for each choice that has a reason. */
+/* The choice, as people read it; for each choice that has a reason. */
 enum { PLAN_CHOSEN_BYTES = 64 };
 const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice);
 /* A line for each choice: what, and why; before: of each line. */

@@ -7,7 +7,7 @@
 #include "plan/plan.h"
 #include "ranks/printable.h"
 
-/* What was chosen, in words. */
+/* Names of the choices. */
 static const char *const choice_name[PLAN_CHOICES] = {
     [PLAN_MEMORY] = "memory",
     [PLAN_GRID] = "process grid",

@@ -89,7 +89,7 @@ static void ways_of(const plan_exchange *e, link_kind kind, plan_way way[TRANSPO
     }
 }
 
-/* What is asked for where it serves, else the fastest; staged if none serves. */
+/* The transport that is asked for where it serves, else the fastest; staged if none serves. */
 static transport_kind fastest(plan *p, const plan_question *q, link_kind kind, transport_kind asked)
 {
     const plan_exchange *e = &p->exchange;

@@ -46,9 +46,15 @@ snapshot *snapshot_create(sim *s)
     const size_t shares_bytes = STATE_FIELDS_MAX * sizeof *p->shares;
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, shares_bytes, (void **)&p->shares);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host);
-    make_copies(p, field, sim_level_fields(s, field));
+    const int fields = sim_level_fields(s, field);
+    make_copies(p, field, fields);
+    if (sim_has_free_level(s)) return p;
     state_level level;
-    sim_state_describe(s, "", &level); /* makes the host's memory here, not while the steps wait */
+    sim_state_describe(s, "", &level);
+    for (int i = 0; i < fields; i++) /* touched here, not while the steps wait */
+        DEVICE_CALL(d, fill_bytes, level.field[i].data, 0,
+                    (size_t)box_cells(level.field[i].own) * dtype_bytes(level.type), p->stream);
+    DEVICE_CALL(d, stream_sync, p->stream);
     return p;
 }
 

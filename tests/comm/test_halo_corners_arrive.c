@@ -2,7 +2,7 @@
  * nothing else in the allocation has changed: grids, process grids, boundaries, depths, types, with and
  * without corners; however ranks drift apart (over peer 10^5 exchanges, 2000 where ranks share a GPU: each
  * wait costs a time slice of 2 ms there); on every communicator, whichever came before. Of a halo that is
- * gone no descriptor and no memory is left. (Padding, which may travel between rows, is alike
+ * gone no descriptor and no block of memory is left. (Padding, which may travel between rows, is alike
  * on all ranks here.) ranks: 1 2 3 4 6 gpus: rank
  * release: seven times as many cases */
 #include <dirent.h>

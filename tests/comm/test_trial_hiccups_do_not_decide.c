@@ -93,7 +93,7 @@ static double least_of(const double seconds[])
     return least_s;
 }
 
-/* What the way that the rule chooses really takes. */
+/* The true seconds of the way that the rule chooses. */
 static double by_the_rule(void)
 {
     const trial t = { .ways = w.ways };

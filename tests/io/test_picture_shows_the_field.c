@@ -175,7 +175,7 @@ static size_t load_bytes(unsigned char bytes[BYTES])
     return count;
 }
 
-/* What cannot be written leaves the picture that had its name, and nothing else. */
+/* A picture that cannot be written leaves the one that had its name, and nothing else. */
 static void what_cannot_be_written(void **unused)
 {
     static unsigned char before[BYTES], after[BYTES];

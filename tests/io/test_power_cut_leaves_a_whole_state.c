@@ -1,5 +1,5 @@
 /* Whenever the power fails, what then has a state's name is whole, and the newest is not older than what was
- * promised. No file is written by two ranks, and none has a name that one had before.
+ * promised. No file is written by two ranks, and none has a name that one had before; marks go last.
  *
  * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is
  * made up as it may be found, in a folder: what was fsynced is there; of all else, any part: each write by
@@ -120,6 +120,19 @@ static bool has_one_writer(int of)
     return true;
 }
 
+/* Parts that are deleted have the mark beside them until the last is gone: a killed run's are found. */
+static bool goes_behind_its_parts(int mark)
+{
+    const char *const name = disk->note[mark].call.name, *const slash = strrchr(name, '/');
+    if (disk->note[mark].call.what != DISK_UNLINK || !slash || strcmp(slash, "/unfinished") != 0) return true;
+    for (int i = mark + 1; i < disk->notes; i++) {
+        const disk_call *c = &disk->note[i].call;
+        if (c->what == DISK_OPEN && strcmp(c->name, name) == 0) return true; /* it is back */
+        if (c->what == DISK_UNLINK && strncmp(c->name, name, (size_t)(slash + 1 - name)) == 0) return false;
+    }
+    return true;
+}
+
 /* ---- the journal of what was done ---- */
 
 typedef struct entry { /* a change that is on disk for certain, or only perhaps */
@@ -214,7 +227,7 @@ static void change_bytes(const entry *e, const char *file)
     close(fd);
 }
 
-/* What cannot be done is not there: nothing is in a folder that is missing. */
+/* Calls that fail have no effect: nothing is in a folder that is missing. */
 static void make_disk(const journal *j)
 {
     char file[FIXTURE_PATH_BYTES + 16], name[FIXTURE_PATH_BYTES + DISK_NAME_BYTES + 2],
@@ -313,6 +326,8 @@ static void cut_anywhere(bool async)
     long wrong = 0;
     for (int i = 0; i < disk->notes; i++)
         if (!has_one_writer(i)) fail_msg("%s has two", disk->note[i].call.name);
+    for (int i = 0; i < disk->notes; i++)
+        if (!goes_behind_its_parts(i)) fail_msg("%s goes before its parts", disk->note[i].call.name);
     const omit last =
         async && fixture_ranks(MPI_COMM_WORLD) > 1 ? OMIT_ATTEMPT : OMIT_PARENT; /* one file needs none */
     for (omit without = OMIT_NOTHING; without <= last && fixture_rank(MPI_COMM_WORLD) == 0; without++) {

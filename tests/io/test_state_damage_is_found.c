@@ -92,7 +92,7 @@ static void cut_and_mend(const char *name, long bytes, long all)
     }
 }
 
-/* Of a cell the block is named. */
+/* A damaged cell's block is named. */
 static void flip_and_mend(int number, long at, int mask)
 {
     const bool acts = fixture_rank(MPI_COMM_WORLD) == 0, in_part = !whole.folder[0] || number > 0;

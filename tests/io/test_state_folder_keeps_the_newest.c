@@ -206,7 +206,7 @@ static void writes_as_it_goes(void **unused)
 }
 
 /* Attempts with a mark that no index names go; that of an index stays, and so does a folder of like name.
- * What is not weft's keeps its folder and the mark. */
+ * Files that are not weft's keep their folder and the mark. */
 static void leftovers_of_a_dead_run(void **unused)
 {
     static const char *const stays[] = { "step_0000000050.00000003", "other.00000004", "step_30.00000005" };

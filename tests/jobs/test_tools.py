@@ -57,7 +57,7 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
     os.mkfifo("pipe.png")
     refused("panels", "p.png --output link.png", "p.png --output pipe.png")
     assert os.path.islink("link.png") and not os.path.isfile("pipe.png")
-    without("PIL", "panels", "p.png", "--output", "r.png")
+    without("matplotlib", "panels", "p.png", "--output", "r.png")
 
 
 def test_the_python_of_jobs_can_be_read():

@@ -277,7 +277,7 @@ static void with(config *c, const char *text, const char *assignments, char igno
     deck_free(&d);
 }
 
-/* Of any length, and what looks like something else in an ini file: some were found by libFuzzer. */
+/* Paths of any length, and paths that look like something else in an ini file. */
 static void paths(void **state)
 {
     static const char *const piece[] = { "\\",  "[",     "#",      "a b = z", "word=",           ";;",

@@ -64,7 +64,7 @@ static void assert_same_choices(const plan *a, const plan *b)
     assert_memory_equal(a->exchange.used, b->exchange.used, sizeof a->exchange.used);
 }
 
-/* What no time decides. */
+/* The choices that no time decides are alike. */
 static void assert_dry_run_agrees(const plan *run, const plan *dry)
 {
     assert_int_equal(run->grid.dec.ranks_x, dry->grid.dec.ranks_x);

@@ -23,7 +23,7 @@ static int is_done(device *d, device_event *e, bool *done)
     return 0;
 }
 
-/* As coarsely as cudaEventElapsedTime tells milliseconds. */
+/* Coarse, like the milliseconds of cudaEventElapsedTime. */
 static int tell_apart(device *d, device_event *from, device_event *to, double *seconds)
 {
     *seconds = (double)(float)(1e3 * (to->at_s - from->at_s)) * 1e-3;

@@ -20,6 +20,21 @@ looked() { # check, how many places at least
 
 @test "no page, comment or sentence has a word that needs a second reading" { looked style 300; }
 
+@test "each of these is found" {
+    mkdir -p tree/docs tree/io/state
+    touch tree/io/state/rows.c
+    printf '%s\n' '# A page' '[a](b.md) [c](#a-page) [d](#no-page)' '`io/state/rows.c` `io/state/` `rows.c` `rows.h`' \
+        'It goes on: so' 'many.' >tree/docs/page.md
+    local check
+    for check in links names style; do
+        run pages $check tree
+        expect status 1 "$status"
+        echo "$output"
+    done >found
+    printf 'docs/page.md:%s\n' '2: b.md: no such file' '2: #no-page: no such heading' '3: `rows.h`: no such file' "4: 'so many'" >wanted
+    diff wanted found
+}
+
 @test "spelling: pages, comments and sentences" {
     [ -e "$top/.git" ] || skip "not a git checkout"
     codespell --version >/dev/null 2>&1 || skip "codespell is missing (.ci/install-deps test)"

@@ -46,7 +46,8 @@ dry() { weft_alone d.ini --dry-run "$@"; }
         # shellcheck disable=SC2086
         refuses 2 dry $pair -- "are the same f" "allowed is another name"
     done
-    for pair in "output.final=f output.record=./f.lock" "checkpoint.dir=sub output.trace=sub/.weft.lock"; do
+    for pair in "output.final=f output.record=./f.lock" "output.final=f.h5 output.record=f.lock" \
+        "checkpoint.dir=sub output.trace=sub/.weft.lock" "output.every=1 output.series=sub output.trace=sub/.weft.lock"; do
         refuses 2 dry $pair -- "the lock of " "are the same file"
     done
     refuses 2 dry output.record=a.h5 -- "output.record = a.h5 is no file of records"
@@ -59,8 +60,12 @@ dry() { weft_alone d.ini --dry-run "$@"; }
 
 @test "a name that is too long is exit 3 before the first step" {
     local long
-    long=$(printf 'n%.0s' {1..256})
+    long=$(printf 'n%.0s' {1..240}) # its own bytes fit, those of its temporary name do not
     refuses 3 dry "output.picture=$long.png" -- "output.picture = nnn" "File name too long"
+    refuses 3 dry "output.trace=$long" -- "output.trace = nnn" "File name too long"
+    refuses 3 dry "output.record=$long$long" -- "output.record = nnn" "File name too long"
+    touch p.frames
+    refuses 3 dry output.picture=p.png output.every=1 -- "output.picture's frames" "Not a directory"
 }
 
 @test "what can never be written is known before the first step: each output is tried in its own way" {

@@ -77,6 +77,7 @@ unprivileged() {
     for asked in "$(checkpoint 10)" checkpoints/below; do
         refuses 3 unprivileged run d.ini checkpoint.dir=. --restart $asked -- $asked "Permission denied"
     done
+    refuses 3 unprivileged run d.ini checkpoint.dir=. --restart checkpoints -- "--restart checkpoints: the directory cannot be read"
     refuses 3 unprivileged verify checkpoints -- "checkpoints: the directory cannot be read"
     chmod 755 checkpoints
 }

@@ -132,7 +132,7 @@ differ() { # text, command...: the files differ, and the text says where
     refuses 2 "$weft" diff a empty -- empty
 }
 
-# What a program may meet while it reads: the file that it opens next is deleted (GOES: its name), or the disk gives
+# A reader's bad luck: the file that it opens next is deleted (GOES: its name), or the disk gives
 # an error (FAILS).
 unlucky() {
     cat >unlucky.c <<'END'

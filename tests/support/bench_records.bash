@@ -1,4 +1,4 @@
-# What a record of weft bench promises: `sound` says what is wrong in one of FILE (results.jsonl).
+# The promises of a record of weft bench: `sound` says what is wrong in one of FILE (results.jsonl).
 promised='
 def families: .family | IN("halo", "alltoall", "io");
 [

@@ -10,7 +10,7 @@
 #include "problem/problem.h"
 #include "support/problem_harness.h"
 
-/* What a trial answers; what is INFINITY does not serve. */
+/* A trial's answers; a way of INFINITY does not serve. */
 static struct made_up {
     double exchange_s[TRANSPORT_KINDS][LINK_KINDS];
     const char *no_halos, *no_peer_transposes, *no_aware, *no_in_kernel; /* reasons; NULL: can be had */
@@ -96,7 +96,7 @@ static plan_facts facts_of(device_kind kind, int ranks, int per_host)
                          .block_steps = made_block_steps };
 }
 
-/* Of cfg, with a trial or without. The plan is static: the next call's takes its place. */
+/* The plan of cfg, with a trial or without. The plan is static: the next call's takes its place. */
 static const plan *plan_of(const plan_facts *f, bool tried)
 {
     static plan p;
