@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# jobs/manual.sh WEFT > weft.1: the manual page, from what `WEFT help` prints. roff takes a backslash for an escape, a bare -
-# for a hyphen, and a leading dot or quote for a request.
+# jobs/manual.sh WEFT > weft.1: the manual page, from what `WEFT help` prints. roff takes a backslash for an
+# escape, a bare - for a hyphen, and a leading dot or quote for a request.
 set -e
 roff() { sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e "s/^[.']/\\\\\\&&/"; }
 cat <<END

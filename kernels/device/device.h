@@ -61,9 +61,10 @@ typedef struct device_handle {
 } device_handle;
 
 /* One neighbour in an exchange without messages. Cells are stored directly into its inbox, dense and
- * row-major, in parts. Each part has a flag at the receiver, which counts the part's chunks that have arrived,
- * over all exchanges. Both sides count on the device, from 0, so that one call, or a captured graph of it,
- * serves every exchange: number n uses inbox n mod 2. Pointers and sent boxes are the same each time. */
+ * row-major, in parts. Each part has a flag at the receiver, which counts the part's chunks that have
+ * arrived, over all exchanges. Both sides count on the device, from 0, so that one call, or a captured graph
+ * of it, serves every exchange: number n uses inbox n mod 2. Pointers and sent boxes are the same each time.
+ */
 enum { DEVICE_LINK_PARTS_MAX = 64, DEVICE_LINK_FLAG_BYTES = DEVICE_LINK_PARTS_MAX * 8 };
 typedef struct device_link {
     box send, receive;         /* own coordinates, of one shape; waited for even if they are empty */

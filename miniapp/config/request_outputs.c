@@ -64,7 +64,7 @@ static void add(places *all, const char *key, place_use use, const char *path)
     p->there = stat(p->path, &p->info) == 0;
 }
 
-/* The lock of what stands there: no output may have its name, the first `bytes` of path and what is behind. */
+/* The lock of what stands there: no output may have its name, `bytes` of path and what is behind. */
 static void add_lock(places *all, const char *key, const char *path, size_t bytes, const char *behind)
 {
     char name[PATH_BYTES];

@@ -80,7 +80,7 @@ static double refine(const stencil *op, uint64_t x, uint64_t y)
 enum { X = FOURIER_SYMBOL_SCAN, Y = FOURIER_SYMBOL_SCAN / 2 + 1 };
 static void sample(const stencil *op, int rows, double size[Y][X])
 {
-    double im[Y][X] = { 0 }, cosine[X], sine[X]; /* half a megabyte of the main thread's stack with the caller's */
+    double im[Y][X] = { 0 }, cosine[X], sine[X]; /* with `size` half a megabyte of the main thread's stack */
     for (int i = 0; i < X; i++) portable_math_sincos((uint64_t)i, X, &sine[i], &cosine[i]);
     for (int at = 0; at < stencil_weights(op->form, op->radius); at++) {
         int dx, dy;
