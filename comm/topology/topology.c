@@ -158,7 +158,7 @@ static placement_seat seat_of(const topology *t, const device *d)
     placement_seat mine = { .host = t->where->of[t->rank],
                             .visible = d->kind == DEVICE_CUDA ? device_cuda_count(NULL) : 0,
                             .threads = d->kind == DEVICE_HOST ? d->threads : 1,
-                            .allowed = WEFT_SIM ? 0 : cpus_allowed() };
+                            .allowed = cpus_allowed() };
     memcpy(mine.uuid, d->uuid, sizeof mine.uuid);
 #pragma omp parallel num_threads(mine.threads)
     {
@@ -174,6 +174,8 @@ static placement_seat seat_of(const topology *t, const device *d)
 static void place(topology *t, const device *d, sentence *notes)
 {
     cpu_set_t cpus;
+    t->ranks_on_device = 1;
+    if (WEFT_SIM) return; /* simulated ranks have no CPUs of their own */
     placement_seat mine = seat_of(t, d), *all = CHECK_CALLOC(t->local_ranks, sizeof *all);
     memcpy(t->pci, d->pci, sizeof t->pci);
     pretend_gpu(t, &mine, t->pci);

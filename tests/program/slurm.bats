@@ -126,7 +126,7 @@ reaches() { # state: the job $job, within a minute; its output is printed
     reaches COMPLETED
     [ -e loaded ]
     expect "ranks, verdict" "4 exact" "$(record '"\(.ranks) \(.verdict)"')"
-    grep -Eq '^host +[^ ]+ and, alike, [^ ]+: 2 ranks' "slurm-$job.out"
+    expect "hosts, two ranks each" 2 "$(grep -Ec '^host +[^ ]+: 2 ranks' "slurm-$job.out")"
     [ -e "checkpoints/$job/step_0000000030.h5" ]
 }
 
