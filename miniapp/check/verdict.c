@@ -305,6 +305,8 @@ static void judge_slow(judge *j, unit_kind kind, const units *t)
     double most = 0;
     for (const unit *from = t->unit, *to; from < end; from = to) {
         for (to = from + 1; to < end && to->part == from->part;) to++;
+        const check_part of = check_likes[from->like].part;
+        if (kind == UNIT_COMPONENT && of != CHECK_LINK && of != CHECK_HOST_LINK) continue;
         const double errors = errors_of(j, from, to);
         if (errors < j->errors || errors <= most) continue;
         most = errors;

@@ -51,7 +51,8 @@ dry() { weft_alone d.ini --dry-run "$@"; }
         refuses 2 dry $pair -- "the lock of " "are the same file"
     done
     refuses 2 dry output.record=a.h5 -- "output.record = a.h5 is no file of records"
-    refuses 2 launch 1 "$weft" bench ceiling device=host output=d.ini -- "output = d.ini is no file of records"
+    refuses 2 launch 1 "$weft" bench ceiling device=host output=d.ini -- \
+        "output = d.ini is no file of records"
     refuses 2 launch 1 "$weft" check device=host output=a.h5 -- "output = a.h5 is no file of records"
     expect "the deck" 1 "$(grep -c alpha d.ini)"
     "$weft" verify a.h5
