@@ -23,6 +23,7 @@
 
 #include "files/replace.h"
 #include "ranks/check.h"
+#include "state/state_index.h"
 
 enum {
     WORD_BYTES = 64,
@@ -121,6 +122,12 @@ static void refuse(const owner *o, const char *path, sentence *why)
     if (*o->host) snprintf(who, sizeof who, " (host %s, pid %ld, job %s)", o->host, o->pid, o->job);
     sentence_set(why, "another run%s writes there: use another name, or delete %.300s if that run is gone",
                  who, path);
+}
+
+void state_lock_path(char out[STATE_PATH_BYTES], const char *folder, const char *file)
+{
+    const int n = folder ? STATE_PATH_BYTES : (int)(state_name(file) - file) + state_stem_bytes(file);
+    snprintf(out, STATE_PATH_BYTES, "%.*s%s", n, folder ? folder : file, folder ? "/" LOCK_NAME : ".lock");
 }
 
 lock *lock_take(const char *path, state_status *status, sentence *note, sentence *why)

@@ -28,7 +28,8 @@ int state_look_for(const char *path);
 
 /* ---- One run a name: a lock file says which run writes there ---- */
 
-#define LOCK_NAME ".weft.lock" /* of a folder, in it; of one file NAME it is NAME.lock */
+#define LOCK_NAME ".weft.lock" /* in a folder; NAME and NAME.h5, whose attempts share names, have NAME.lock */
+void state_lock_path(char out[STATE_PATH_BYTES], const char *folder, const char *file);
 
 typedef struct lock lock;
 

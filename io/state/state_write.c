@@ -365,12 +365,8 @@ static state_status take_place(state_writer *w, sentence *note, sentence *why)
 {
     const state_writer_options *o = &w->o;
     char path[STATE_PATH_BYTES];
-    state_status status = STATE_OK;
-    if (o->folder) status = state_make_folder(MPI_COMM_NULL, o->folder, why);
-    if (o->folder) snprintf(path, sizeof path, "%s/" LOCK_NAME, o->folder);
-    else /* the same of a and a.h5, whose attempts have the same names */
-        snprintf(path, sizeof path, "%.3900s/%.*s.lock", w->a.dir, state_stem_bytes(o->file),
-                 state_name(o->file));
+    state_status status = o->folder ? state_make_folder(MPI_COMM_NULL, o->folder, why) : STATE_OK;
+    state_lock_path(path, o->folder, o->file);
     if (status == STATE_OK) w->lock = lock_take(path, &status, note, why);
     if (status == STATE_OK && o->folder) status = state_names_are_free(o->folder, why);
     if (status == STATE_OK) attempts_tidy(w->a.dir, o->file);

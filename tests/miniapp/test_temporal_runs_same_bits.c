@@ -176,7 +176,7 @@ static void deck_of(config *c, const char *kind, const char *when, int side)
                    kind, sides[side], when);
 }
 
-/* Where a step reads two levels, a block leaves the level before too. */
+/* A block of steps that read two levels leaves the level before too. */
 static void blocks(void **state)
 {
     static const struct {

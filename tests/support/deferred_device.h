@@ -250,7 +250,7 @@ static int deferred_event_done(device *d, device_event *e, bool *done)
     return deferred_unlock(0);
 }
 
-/* As cudaEventElapsedTime it waits for nothing: an event that is not done is a failure. */
+/* It waits for nothing, like cudaEventElapsedTime: an event that is not done is a failure. */
 static int deferred_event_seconds(device *d, device_event *from, device_event *to, double *seconds)
 {
     deferred_lock();
