@@ -167,13 +167,24 @@ double sim_since_stamp_s(sim *s)
     return seconds;
 }
 
+/* Passes before the first time stamp. A GPU that begins late delays those of a neighbour by the next pass, and
+ * so on: the stamps wait until the delay has reached all ranks, or all within some passes. Of many short
+ * passes a few more do not count. */
+static int filling(const sim *s, int count)
+{
+    enum { FEW = 4, MOST = 8 };
+    const decomp *dec = &s->plan.grid.dec;
+    const int least = count > 10 ? FEW : 1, hops = dec->ranks_x + dec->ranks_y - 2;
+    if (s->dev->kind == DEVICE_HOST || hops <= least) return least;
+    return hops < MOST ? hops : MOST;
+}
+
 double sim_pass_s(sim *s, bool exchange, int count)
 {
     const int block = s->plan.block_steps;
     sim_wait(s);
     MPI_CHECK(ranks_barrier(s->top.comm));
-    sim_take(s, (count > 10 ? 4 : 1) * block, exchange); /* few are long ones, which hide the pipeline's
-                                                          * filling */
+    sim_take(s, filling(s, count) * block, exchange);
     sim_stamp(s);
     sim_take(s, count * block, exchange);
     const double seconds = sim_since_stamp_s(s);
