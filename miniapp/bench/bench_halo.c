@@ -8,7 +8,7 @@
 #include "transports/message.h"
 
 /* Ways beside the transports. */
-enum { MPI_ALONE = TRANSPORT_KINDS, LINK_BOTH, LINK_ONEWAY };
+enum { MPI_ALONE = TRANSPORT_KINDS, LINK_BOTH, LINK_ONEWAY, COPY_ENGINE, BULK_PEER };
 enum { BYTES, CHUNK }; /* parameters */
 
 typedef struct exchange {
@@ -74,8 +74,9 @@ static int64_t place_of(const exchange *e, int64_t x, int64_t y)
 /* Bytes per second out of one rank over the bare link. */
 static void set_ceiling(ladder_case *c, const exchange *e)
 {
-    bench_link *l =
-        bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, false, e->message, e->messages);
+    sentence why;
+    bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST,
+                                      e->message, e->messages, &why);
     c->ceiling_name = bench_link_way(l);
     c->ceiling_rate = c->work / bench_link_times(l).p50;
     bench_link_destroy(&l);
@@ -141,12 +142,22 @@ static void exchange_destroy(ladder_case *c)
     free(e->host);
 }
 
-/* ---- rungs without a halo: the bare link, and messages ---- */
+/* ---- rungs without a halo: the bare link, messages, rows stored where they belong ---- */
+
+static bench_link_by by_of(int way)
+{
+    switch (way) {
+    case MPI_ALONE: return BENCH_LINK_MESSAGES;
+    case COPY_ENGINE: return BENCH_LINK_ENGINE;
+    case BULK_PEER: return BENCH_LINK_BULK;
+    default: return BENCH_LINK_SHORTEST;
+    }
+}
 
 static int link_prepare(ladder_case *c)
 {
     const int way = bench_way_of(c->rung);
-    const bool bare = way != MPI_ALONE;
+    const bool bare = way == LINK_BOTH || way == LINK_ONEWAY;
     exchange *e = make_exchange(c);
     if (!e) return 0;
     for (int i = 0; i < e->messages; i++) c->work += (double)e->message[i].bytes;
@@ -157,7 +168,9 @@ static int link_prepare(ladder_case *c)
         e->message[0].send = e->dec.rank == bench_world_of(c)->sender;
         e->message[0].receive = !e->message[0].send;
     }
-    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, !bare, e->message, e->messages);
+    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, by_of(way), e->message,
+                                e->messages, &c->missing);
+    if (e->link) c->missing.text[0] = '\0';
     return 0;
 }
 
@@ -208,9 +221,19 @@ static const ladder_rung rungs[] = {
     PATTERNS_OF("mapped", "packed into pinned memory", exchange, TRANSPORT_MAPPED),
     PATTERNS_OF("peer", "stored into peers' memory", exchange, TRANSPORT_PEER),
     PATTERNS_OF("nccl", "NCCL on the stream", exchange, TRANSPORT_NCCL),
+    RUNG("copy_engine_pair", "copy engines into place, one neighbour", link, COPY_ENGINE, BENCH_PAIRS, sizes),
+    RUNG("copy_engine_ring", "copy engines into place, two neighbours", link, COPY_ENGINE, BENCH_ROWS, sizes),
+    RUNG("bulk_peer_pair", "bulk stores into place, one neighbour", link, BULK_PEER, BENCH_PAIRS, sizes),
+    RUNG("bulk_peer_ring", "bulk stores into place, two neighbours", link, BULK_PEER, BENCH_ROWS, sizes),
 };
+
+static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
+{
+    if (kind == DEVICE_HOST && bench_way_of(r) >= COPY_ENGINE) return "needs a GPU";
+    return bench_world_unsent(r, kind, ranks);
+}
 
 #define FAMILY(KIND)                                                                                     \
     LADDER_FAMILY(KIND, "halo", "the halo exchange by message size, over every transport", "f32", "f64", \
-                  bench_world_unsent)
+                  refusal)
 const ladder_family bench_halo_host = FAMILY(DEVICE_HOST), bench_halo_cuda = FAMILY(DEVICE_CUDA);

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ladder/ladder_direct.h"
 #include "ranks/check.h"
 #include "transports/message.h"
 #include "transports/peer.h"
 
-typedef enum way { LINK_COPY, LINK_MPI_DEVICE, LINK_MPI } way;
+typedef enum way { LINK_COPY, LINK_ENGINE, LINK_BULK, LINK_MPI_DEVICE, LINK_MPI } way;
 
 struct bench_link {
     const bench_world *world;
@@ -24,6 +25,11 @@ struct bench_link {
     char *out, *in;
     peer *peer;
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
+    /* Flags lie behind `in`. A stream and its event for each message: copies go beside each other. */
+    ladder_direct direct[BENCH_LINK_MESSAGES_MAX];
+    uint64_t exchanges;
+    device_stream *beside[BENCH_LINK_MESSAGES_MAX];
+    device_event *begun, *copied[BENCH_LINK_MESSAGES_MAX];
 };
 
 bool bench_link_aware(const bench_world *world, device *d, const char **why)
@@ -44,21 +50,42 @@ bool bench_link_carries(ladder_case *c)
     return sentence_refuse(&c->missing, "%s", why);
 }
 
-/* Peer copies where every pair can, on all ranks or none; the host device always takes messages. */
-static void choose_way(bench_link *l, bool messages)
+static bool is_direct(const bench_link *l) { return l->way == LINK_ENGINE || l->way == LINK_BULK; }
+
+static bool stores_in_bulk(const bench_link *l, sentence *why)
 {
-    sentence why;
-    const char *no;
+    bool can = false;
+#if WEFT_CUDA
+    can = ladder_direct_bulk(NULL, 0, 0, NULL) == 0;
+#endif
+    if (!can) sentence_set(why, "bulk stores need compute capability 9.0");
+    return agree_or_say(can, why, l->world->top->comm);
+}
+
+static bool maps_theirs(bench_link *l, sentence *why)
+{
     int ranks[BENCH_LINK_MESSAGES_MAX];
+    const size_t bytes = (size_t)l->bytes + sizeof(ladder_direct_flags) * (size_t)l->count;
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
+    l->peer = peer_create(l->d, ranks, l->count, bytes, (void **)l->theirs, l->comm, why);
+    if (agree_or_say(l->peer != NULL, why, l->world->top->comm)) return true;
+    peer_destroy(&l->peer);
+    return false;
+}
+
+/* Others' memory where every rank reaches it, on all ranks or none; the host device always takes messages. */
+static bool choose_way(bench_link *l, bench_link_by by, sentence *why)
+{
+    const char *no;
+    const bool gpu = l->d->kind == DEVICE_CUDA;
     l->way = LINK_MPI;
-    if (l->d->kind == DEVICE_CUDA && !messages)
-        l->peer = peer_create(l->d, ranks, l->count, (size_t)l->bytes, (void **)l->theirs, l->comm, &why);
-    if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
-    else if (l->peer) peer_destroy(&l->peer);
-    if (l->way == LINK_MPI && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no))
-        l->way = LINK_MPI_DEVICE;
+    if (by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
+    if (gpu && by != BENCH_LINK_MESSAGES && maps_theirs(l, why))
+        l->way = by == BENCH_LINK_ENGINE ? LINK_ENGINE : by == BENCH_LINK_BULK ? LINK_BULK : LINK_COPY;
+    else if (by >= BENCH_LINK_ENGINE) return false;
+    else if (gpu && bench_link_aware(l->world, l->d, &no)) l->way = LINK_MPI_DEVICE;
     l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
+    return true;
 }
 
 static void make_buffers(bench_link *l)
@@ -66,7 +93,7 @@ static void make_buffers(bench_link *l)
     device *d = l->d;
     const int64_t block_bytes = l->way == LINK_MPI_DEVICE ? message_block_bytes(l->bytes) : l->bytes;
     DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->out);
-    if (l->way == LINK_COPY) l->in = peer_own(l->peer);
+    if (l->peer) l->in = peer_own(l->peer);
     else DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
 }
 
@@ -90,8 +117,26 @@ static void fill(bench_link *l)
     MPI_CHECK(MPI_Barrier(l->comm)); /* nothing is sent before the receiver has poisoned */
 }
 
+/* Message i answers theirs of number count - 1 - i, and goes to where that one comes from. */
+static void make_direct(bench_link *l)
+{
+    device *d = l->d;
+    DEVICE_CALL(d, event_create, false, &l->begun);
+    for (int i = 0; i < l->count; i++) {
+        const int back = l->count - 1 - i;
+        l->direct[i] =
+            (ladder_direct){ .there = l->theirs[i] + l->at[back],
+                             .here = l->out + l->at[i],
+                             .bytes = message_align(l->message[i].bytes),
+                             .flags_there = (ladder_direct_flags *)(void *)(l->theirs[i] + l->bytes) + back,
+                             .flags_here = (ladder_direct_flags *)(void *)(l->in + l->bytes) + i };
+        DEVICE_CALL(d, stream_create, false, &l->beside[i]);
+        DEVICE_CALL(d, event_create, false, &l->copied[i]);
+    }
+}
+
 bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
-                              bool messages, const bench_link_message *message, int count)
+                              bench_link_by by, const bench_link_message *message, int count, sentence *why)
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
     bench_link *l = CHECK_CALLOC(1, sizeof *l);
@@ -103,8 +148,12 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
         l->at[i] = l->bytes;
         l->bytes += message_align(message[i].bytes);
     }
-    choose_way(l, messages);
+    if (!choose_way(l, by, why)) {
+        free(l);
+        return NULL;
+    }
     make_buffers(l);
+    if (is_direct(l)) make_direct(l);
     fill(l);
     return l;
 }
@@ -114,8 +163,13 @@ void bench_link_destroy(bench_link **link)
     bench_link *l = *link;
     if (!l) return;
     DEVICE_CALL(l->d, stream_sync, l->stream);
+    for (int i = 0; i < l->count && is_direct(l); i++) {
+        DEVICE_CALL(l->d, stream_destroy, &l->beside[i]);
+        DEVICE_CALL(l->d, event_destroy, &l->copied[i]);
+    }
+    if (is_direct(l)) DEVICE_CALL(l->d, event_destroy, &l->begun);
     DEVICE_CALL(l->d, free, l->memory, l->out);
-    if (l->way == LINK_COPY) peer_destroy(&l->peer);
+    if (l->peer) peer_destroy(&l->peer);
     else DEVICE_CALL(l->d, free, l->memory, l->in);
     free(l);
     *link = NULL;
@@ -148,9 +202,33 @@ static void run_peer_copies(bench_link *l)
                         (size_t)l->message[i].bytes, l->stream);
 }
 
+/* Copies lie between two small kernels, which ask and tell. */
+static void run_direct(bench_link *l)
+{
+#if WEFT_CUDA
+    device *d = l->d;
+    const uint64_t n = ++l->exchanges;
+    if (l->way == LINK_BULK) {
+        DEVICE_CHECK(d, ladder_direct_bulk(l->direct, l->count, n, l->stream));
+        return;
+    }
+    DEVICE_CHECK(d, ladder_direct_begin(l->direct, l->count, n, l->stream));
+    DEVICE_CALL(d, event_record, l->begun, l->stream);
+    for (int i = 0; i < l->count; i++) {
+        const ladder_direct *m = &l->direct[i];
+        DEVICE_CALL(d, event_wait, l->begun, l->beside[i]);
+        DEVICE_CALL(d, copy, m->there, m->here, (size_t)m->bytes, l->beside[i]);
+        DEVICE_CALL(d, event_record, l->copied[i], l->beside[i]);
+        DEVICE_CALL(d, event_wait, l->copied[i], l->stream);
+    }
+    DEVICE_CHECK(d, ladder_direct_end(l->direct, l->count, n, l->stream));
+#endif
+}
+
 void bench_link_run(bench_link *l)
 {
     if (l->way == LINK_COPY) run_peer_copies(l);
+    else if (is_direct(l)) run_direct(l);
     else run_messages(l);
 }
 
@@ -174,8 +252,8 @@ int bench_link_wrong(bench_link *l)
 
 const char *bench_link_way(const bench_link *l)
 {
-    if (l->way != LINK_MPI) return l->way == LINK_COPY ? "peer copy" : "MPI, device";
-    return l->d->kind == DEVICE_CUDA ? "MPI, pinned" : "MPI";
+    static const char *const name[] = { "peer copy", "copy engine", "bulk stores", "MPI, device", "MPI" };
+    return l->way == LINK_MPI && l->d->kind == DEVICE_CUDA ? "MPI, pinned" : name[l->way];
 }
 
 static void run_many(void *link, int runs)

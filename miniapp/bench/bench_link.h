@@ -1,6 +1,7 @@
-/* The bare link under an exchange: the same bytes between the same ranks by the shortest way there is, with
- * nothing packed: copies straight into the others' memory where ranks reach it, else plain MPI messages from
- * device memory, else from the host's. */
+/* Bytes between ranks with nothing packed. The bare link under an exchange is the shortest way there is:
+ * copies straight into the others' memory where ranks reach it, else plain MPI messages from device memory,
+ * else from the host's. By the ways of ladder_direct.h ranks also tell each other that the memory is free,
+ * and when all has arrived, as a run has to. */
 #pragma once
 
 #include "bench/bench_world.h"
@@ -16,15 +17,22 @@ typedef struct bench_link_message {
     int64_t bytes;
 } bench_link_message;
 
+typedef enum bench_link_by {
+    BENCH_LINK_SHORTEST,
+    BENCH_LINK_MESSAGES, /* MPI, whatever else there is */
+    BENCH_LINK_ENGINE,   /* copy engines, a stream for each message */
+    BENCH_LINK_BULK      /* bulk stores of a few thread blocks */
+} bench_link_by;
+
 typedef struct bench_link bench_link;
 
-/* messages: by MPI, whatever else there is. Collective over comm, whose ranks `message` counts; the world's
- * own ranks take part in choosing the way. What is sent is filled, what is received poisoned, on all ranks.
- */
+/* Collective over comm, whose ranks `message` counts; the world's own ranks take part in choosing the way.
+ * What is sent is filled, what is received poisoned, on all ranks. NULL on all ranks of the world, with the
+ * reason as a sentence part, where engines or bulk stores do not reach all others' memory. */
 bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
-                              bool messages, const bench_link_message *message, int count);
+                              bench_link_by by, const bench_link_message *message, int count, sentence *why);
 void bench_link_destroy(bench_link **l);
-/* All messages once; copies are enqueued on s, MPI messages are waited for. */
+/* All messages once; copies and kernels are enqueued on s, MPI messages are waited for. */
 void bench_link_run(bench_link *l);
 /* After a run: the first message that is not what its sender filled in; -1: there is none. Collective over
  * comm. */

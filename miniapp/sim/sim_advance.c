@@ -167,8 +167,8 @@ double sim_since_stamp_s(sim *s)
     return seconds;
 }
 
-/* Passes before the first time stamp. A GPU that begins late delays those of a neighbour by the next pass, and
- * so on: the stamps wait until the delay has reached all ranks, or all within some passes. Of many short
+/* Passes before the first time stamp. A GPU that begins late delays those of a neighbour by the next pass,
+ * and so on: the stamps wait until the delay has reached all ranks, or all within some passes. Of many short
  * passes a few more do not count. */
 static int filling(const sim *s, int count)
 {

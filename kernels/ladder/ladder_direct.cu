@@ -1,0 +1,156 @@
+/* Two ways to move rows into a neighbour's memory without a message: a copy engine between two small kernels,
+ * and a kernel whose single threads ask the Tensor Memory Accelerator for kilobytes at a time. Neither uses
+ * an inbox, so no cell is moved twice.
+ *
+ * The bulk kernel keeps STAGES pieces of STAGE_BYTES on their way, from memory to shared memory and from
+ * there across the link. It needs one thread and no register per byte: BLOCKS blocks for a link, of 132
+ * processors, keep it busy. Plain stores need more: each waits in a register until the link takes it. */
+#include <assert.h>
+
+#include "cuda/async_copy_cuda.cuh"
+#include "cuda/sync_cuda.cuh"
+#include "device/device_cuda.h"
+#include "ladder/ladder_direct.h"
+
+namespace
+{
+
+enum { STAGES = 4, STAGE_BYTES = 32 << 10, BLOCKS = 16 };
+
+struct links {
+    ladder_direct of[LADDER_DIRECT_MAX];
+    int count;
+};
+
+links links_of(const ladder_direct *link, int count)
+{
+    links all = {};
+    assert(count <= LADDER_DIRECT_MAX);
+    for (int i = 0; i < count; i++) all.of[i] = link[i];
+    all.count = count;
+    return all;
+}
+
+/* ---- the questions, by a thread for each link ---- */
+
+__global__ void begin_kernel(const __grid_constant__ links all, uint64_t n)
+{
+    const ladder_direct &l = all.of[threadIdx.x];
+    flag_release(&l.flags_there->free, n);
+    while (flag_acquire(&l.flags_here->free) < n) {}
+}
+
+__global__ void end_kernel(const __grid_constant__ links all, uint64_t n)
+{
+    const ladder_direct &l = all.of[threadIdx.x];
+    flag_release(&l.flags_there->arrived, n);
+    while (flag_acquire(&l.flags_here->arrived) < n) {}
+}
+
+/* ---- bulk stores ---- */
+
+__device__ __forceinline__ void bulk_store(void *to, unsigned from, unsigned bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
+                 "cp.async.bulk.commit_group;" ::"l"(to),
+                 "r"(from), "r"(bytes)
+                 : "memory");
+#endif
+}
+
+/* Of the stores that this thread has requested, all but the latest one have read shared memory; all have
+ * arrived. */
+__device__ __forceinline__ void bulk_stores_have_read()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void bulk_stores_have_arrived()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+#endif
+}
+
+/* This block's part of a link's bytes, piece by piece. */
+__device__ void store_part(const ladder_direct &l, int part)
+{
+#if __CUDA_ARCH__ >= 900
+    extern __shared__ __align__(128) unsigned char stages[];
+    __shared__ uint64_t barrier[STAGES];
+    const unsigned stage = (unsigned)__cvta_generic_to_shared(stages);
+    const unsigned first_barrier = (unsigned)__cvta_generic_to_shared(barrier);
+    const int64_t units = l.bytes / 16, from = units * part / BLOCKS * 16,
+                  to = units * (part + 1) / BLOCKS * 16;
+    const int pieces = (int)((to - from + STAGE_BYTES - 1) / STAGE_BYTES);
+    const auto bytes_of = [&](int k) {
+        return (unsigned)min((int64_t)STAGE_BYTES, to - from - (int64_t)k * STAGE_BYTES);
+    };
+    const auto load = [&](int k) {
+        const unsigned b = first_barrier + k % STAGES * 8;
+        bulk_expect(b, bytes_of(k));
+        bulk_copy(stage + k % STAGES * STAGE_BYTES, (const char *)l.here + from + (int64_t)k * STAGE_BYTES,
+                  bytes_of(k), b);
+    };
+    for (int k = 0; k < STAGES; k++) bulk_barrier_make(first_barrier + k * 8);
+    bulk_barriers_made();
+    bulk_fence();
+    for (int k = 0; k < STAGES - 1 && k < pieces; k++) load(k);
+    for (int k = 0; k < pieces; k++) {
+        bulk_wait(first_barrier + k % STAGES * 8, k / STAGES);
+        bulk_store((char *)l.there + from + (int64_t)k * STAGE_BYTES, stage + k % STAGES * STAGE_BYTES,
+                   bytes_of(k));
+        bulk_stores_have_read();
+        if (k + STAGES - 1 < pieces) load(k + STAGES - 1);
+    }
+    bulk_stores_have_arrived();
+    bulk_fence();
+#endif
+}
+
+/* One thread a block. The block that ends last, of those of a link, tells the neighbour. */
+__global__ void __launch_bounds__(32) bulk_kernel(const __grid_constant__ links all, uint64_t n)
+{
+    const ladder_direct &l = all.of[blockIdx.x / BLOCKS];
+    const int part = blockIdx.x % BLOCKS;
+    if (threadIdx.x != 0) return;
+    if (part == 0) flag_release(&l.flags_there->free, n);
+    while (flag_acquire(&l.flags_here->free) < n) {}
+    store_part(l, part);
+    flag_fence();
+    const uint64_t before = atomicAdd(reinterpret_cast<unsigned long long *>(&l.flags_here->done), 1ull);
+    if (before + 1 != n * BLOCKS) return;
+    flag_fence();
+    flag_set(&l.flags_there->arrived, n);
+    while (flag_acquire(&l.flags_here->arrived) < n) {}
+}
+
+} // namespace
+
+int ladder_direct_begin(const ladder_direct *link, int count, uint64_t n, device_stream *s)
+{
+    begin_kernel<<<1, count, 0, device_cuda_stream(s)>>>(links_of(link, count), n);
+    return cudaGetLastError();
+}
+
+int ladder_direct_end(const ladder_direct *link, int count, uint64_t n, device_stream *s)
+{
+    end_kernel<<<1, count, 0, device_cuda_stream(s)>>>(links_of(link, count), n);
+    return cudaGetLastError();
+}
+
+int ladder_direct_bulk(const ladder_direct *link, int count, uint64_t n, device_stream *s)
+{
+    enum { SHARED_BYTES = STAGES * STAGE_BYTES };
+    int device, major;
+    cudaError_t e = cudaGetDevice(&device);
+    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (e == cudaSuccess && major < 9) return cudaErrorNotSupported;
+    if (e == cudaSuccess)
+        e = cudaFuncSetAttribute(bulk_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
+    if (e != cudaSuccess || count == 0) return device_cuda_checked(e);
+    bulk_kernel<<<count * BLOCKS, 32, SHARED_BYTES, device_cuda_stream(s)>>>(links_of(link, count), n);
+    return cudaGetLastError();
+}

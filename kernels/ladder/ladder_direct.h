@@ -1,0 +1,37 @@
+/* Rows that go straight to where the neighbour wants them, over a link between two GPUs, with the two
+ * questions that every such exchange has to answer: may I write there, and has everything arrived? Both are
+ * flags in the receiver's memory, which count exchanges. */
+#pragma once
+
+#include "device/device.h"
+
+LINKAGE_C_BEGIN
+
+enum { LADDER_DIRECT_MAX = 8 };
+
+/* What the two ends of a link tell each other, in memory that both have mapped; zeros before the first
+ * exchange. */
+typedef struct ladder_direct_flags {
+    uint64_t free;    /* written by the neighbour: exchange n may write into its memory */
+    uint64_t arrived; /* written by the neighbour: all of exchange n is here */
+    uint64_t done;    /* blocks that have stored their part, of all exchanges; this rank's own */
+    uint64_t unused;
+} ladder_direct_flags;
+
+typedef struct ladder_direct {
+    void *there;      /* in the neighbour's memory; multiples of 16 bytes, as are: */
+    const void *here; /* what is sent */
+    int64_t bytes;
+    ladder_direct_flags *flags_there, *flags_here;
+} ladder_direct;
+
+/* Exchange n = 1, 2 .. over all links, enqueued on s. begin: tells all neighbours that their writes may come,
+ * and waits until this rank's may. end, behind the writes: tells them that all is there, and waits for
+ * theirs. Return an error code of the CUDA device. */
+int ladder_direct_begin(const ladder_direct *link, int count, uint64_t n, device_stream *s);
+int ladder_direct_end(const ladder_direct *link, int count, uint64_t n, device_stream *s);
+/* Both, and between them bulk stores by a few thread blocks for each link. Needs compute capability 9.0: else
+ * an error, which count = 0 asks for alone. */
+int ladder_direct_bulk(const ladder_direct *link, int count, uint64_t n, device_stream *s);
+
+LINKAGE_C_END
