@@ -102,10 +102,9 @@ box decomp_box(const decomp *d, int rank)
 
 box decomp_share(int64_t nx, int64_t ny, int ranks, int rank)
 {
-    assert(rank >= 0 && rank < ranks);
-    if (ny == 1)
-        return box_make(decomp_part_start(nx, rank, ranks), decomp_part_start(nx, rank + 1, ranks), 0, 1);
-    return box_make(0, nx, decomp_part_start(ny, rank, ranks), decomp_part_start(ny, rank + 1, ranks));
+    return decomp_box(&(decomp){ .nx = nx, .ny = ny, .ranks_x = ny == 1 ? ranks : 1,
+                                 .ranks_y = ny == 1 ? 1 : ranks },
+                      rank);
 }
 
 decomp decomp_of_rank(const decomp *d, int rank)

@@ -3,9 +3,6 @@
  * The place of a GPU is read from some small files of sysfs: about 1 ms. (hwloc would tell the same after a
  * discovery of the whole machine on every rank, which loads plugins and reads the configuration of each PCI
  * function: on a virtual machine 4 ms of CPU time, and 1.1 ms more for each function.) */
-#include <glob.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,67 +21,18 @@ static bool meets(const char *list, const cpu_set_t *set)
 void placement_read(placement *p, const char *sysfs, const char *pci, const cpu_set_t *cpus)
 {
     enum { NODES_MAX = 256 };
-    char text[1024], devices[SYSFS_PATH_BYTES];
+    char text[1024];
     size_t used = 0;
     *p = (placement){ .near_node = -1 };
     for (int node = 0; node < NODES_MAX && used + 8 < sizeof p->nodes; node++)
         if (sysfs_read(text, sizeof text, "%s/devices/system/node/node%d/cpulist", sysfs, node) &&
             meets(text, cpus))
             used += (size_t)snprintf(p->nodes + used, sizeof p->nodes - used, "%s%d", used ? "," : "", node);
-    snprintf(devices, sizeof devices, "%s/bus/pci/devices", sysfs);
-    if (!pci[0] || !sysfs_resolve(p->path, devices, pci)) return;
-    if (sysfs_read(text, sizeof text, "%s/numa_node", p->path)) p->near_node = atoi(text);
-    if (!sysfs_read(text, sizeof text, "%s/local_cpulist", p->path)) return;
+    if (!pci[0]) return;
+    if (sysfs_read(text, sizeof text, "%s/bus/pci/devices/%s/numa_node", sysfs, pci)) p->near_node = atoi(text);
+    if (!sysfs_read(text, sizeof text, "%s/bus/pci/devices/%s/local_cpulist", sysfs, pci)) return;
     snprintf(p->near_cpus, sizeof p->near_cpus, "%.127s", text);
     p->far = text[0] && !meets(text, cpus);
-}
-
-/* ---- network cards ---- */
-
-enum { NICS_MAX = 64 };
-typedef struct nic {
-    char name[32], path[SYSFS_PATH_BYTES];
-    int closeness;
-} nic;
-
-/* Folders that both paths begin with. */
-static int shared_folders(const char *a, const char *b)
-{
-    int shared = 0;
-    size_t i = 0;
-    for (; a[i] && a[i] == b[i]; i++) shared += a[i] == '/';
-    return shared + ((a[i] == '\0' || a[i] == '/') && (b[i] == '\0' || b[i] == '/'));
-}
-
-void placement_nics(const placement *p, const char *sysfs, char *out, size_t bytes)
-{
-    nic all[NICS_MAX];
-    char pattern[PATH_MAX], text[16];
-    glob_t found = { 0 };
-    const int node = p->path[0] ? p->near_node : atoi(p->nodes);
-    int count = 0, best = 0;
-    size_t used = 0;
-    out[0] = '\0';
-    snprintf(pattern, sizeof pattern, "%s/class/{infiniband,net}/*/device", sysfs);
-    (void)glob(pattern, GLOB_BRACE, NULL, &found);
-    for (size_t i = 0; i < found.gl_pathc && count < NICS_MAX; i++) {
-        nic *const n = &all[count];
-        char *const at = dirname(found.gl_pathv[i]);
-        int twin = 0;
-        if (!sysfs_resolve(n->path, at, "device")) continue;
-        while (strcmp(all[twin].path, n->path) != 0) twin++;
-        if (twin < count) continue; /* a function in both classes is one NIC, under the first name */
-        snprintf(n->name, sizeof n->name, "%.31s", strrchr(at, '/') + 1);
-        n->closeness = 2 * shared_folders(n->path, p->path);
-        if (sysfs_read(text, sizeof text, "%s/numa_node", n->path))
-            n->closeness += node >= 0 && atoi(text) == node;
-        if (n->closeness > best) best = n->closeness;
-        count++;
-    }
-    globfree(&found);
-    for (int i = 0; i < count; i++)
-        if (all[i].closeness == best && used + strlen(all[i].name) + 2 <= bytes)
-            used += (size_t)snprintf(out + used, bytes - used, "%s%s", used ? "," : "", all[i].name);
 }
 
 /* ---- who drives what ---- */

@@ -13,12 +13,10 @@
 
 /* The place of a rank's GPU, the cores near to it, and those that the rank may use. */
 typedef struct placement {
-    char path[SYSFS_PATH_BYTES]; /* of the GPU on its way from the root of PCI; "" here and below: unknown,
-                                  * or no GPU */
-    char near_cpus[128];         /* of the GPU: "0-31,64-95" */
-    int near_node;               /* its NUMA node; -1 */
-    char nodes[64];              /* NUMA nodes with CPUs that the rank may use: "0,1" */
-    bool far;                    /* the rank may use none of near_cpus */
+    char near_cpus[128]; /* of the GPU: "0-31,64-95"; "": unknown, or no GPU */
+    int near_node;       /* its NUMA node; -1 */
+    char nodes[64];      /* NUMA nodes with CPUs that the rank may use: "0,1" */
+    bool far;            /* the rank may use none of near_cpus */
 } placement;
 
 typedef enum topology_choice { TOPOLOGY_AUTO, TOPOLOGY_HOST, TOPOLOGY_CUDA } topology_choice;
@@ -92,10 +90,6 @@ bool topology_spawn(const char *exe, const char *argument, sentence *how);
 /* The place of the GPU at that PCI address ("" none), for a rank that may use these CPUs. sysfs:
  * sysfs_root(). */
 void placement_read(placement *p, const char *sysfs, const char *pci, const cpu_set_t *cpus);
-
-/* The names of the network cards that share most of the way to the GPU, and of equals those on its NUMA node
- * (without a GPU on the first of the rank's): "mlx5_0,mlx5_1". Takes some 10 us per card. */
-void placement_nics(const placement *p, const char *sysfs, char *out, size_t bytes);
 
 typedef struct placement_seat {   /* what a rank tells the others on its machine; plain bytes */
     int host;                     /* its host's number */

@@ -45,13 +45,3 @@ cpu_set_t sysfs_cpus(const char *list)
     }
     return set;
 }
-
-bool sysfs_resolve(char out[SYSFS_PATH_BYTES], const char *folder, const char *name)
-{
-    char path[PATH_MAX], end[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    out[0] = '\0';
-    if (!realpath(path, end) || strlen(end) >= SYSFS_PATH_BYTES) return false;
-    memcpy(out, end, strlen(end) + 1);
-    return true;
-}

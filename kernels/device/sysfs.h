@@ -13,8 +13,3 @@ const char *sysfs_root(void);
 __attribute__((format(printf, 3, 4))) bool sysfs_read(char *out, size_t bytes, const char *format, ...);
 /* The CPUs of a list "0-15,32", without those beyond the CPU_SETSIZE of a set. */
 cpu_set_t sysfs_cpus(const char *list);
-
-enum { SYSFS_PATH_BYTES = 512 };
-/* The end of the link folder/name: for a PCI device the way to it, bridge by bridge,
- * "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0". */
-bool sysfs_resolve(char out[SYSFS_PATH_BYTES], const char *folder, const char *name);

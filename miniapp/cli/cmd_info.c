@@ -41,14 +41,12 @@ int cmd_version(void *to)
 static json_t *rank_json(const topology *t, device *d)
 {
     const placement *at = &t->at;
-    char near[128];
     size_t free_bytes = 0, total_bytes = 0;
     host_limit by;
-    placement_nics(at, sysfs_root(), near, sizeof near);
     DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
     const double mine_bytes = topology_free_bytes(t, d, &by);
     if (by == HOST_LIMIT_PROCESS) free_bytes = (size_t)mine_bytes;
-    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o}",
+    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:s, s:o, s:o, s:o, s:o}",
                      "rank", t->rank, "host", record_text(t->host), "device",
                      d->kind == DEVICE_CUDA ? "cuda" : "host", "name", record_text(d->name), "gpu",
                      t->pci[0] ? json_integer(d->ordinal) : json_null(), "uuid", record_text_or_null(d->uuid),
@@ -56,8 +54,7 @@ static json_t *rank_json(const topology *t, device *d)
                      "free_bytes", (json_int_t)free_bytes, "memory_limit", host_limit_name[by], "threads",
                      d->threads, "cpus", t->binding, "numa_nodes", record_text_or_null(at->nodes),
                      "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(),
-                     "gpu_cpus", record_text_or_null(at->near_cpus), "nics", record_text_or_null(near),
-                     "wrong", record_text_or_null(t->wrong.text));
+                     "gpu_cpus", record_text_or_null(at->near_cpus), "wrong", record_text_or_null(t->wrong.text));
 }
 
 #ifdef WEFT_DEBUG
@@ -114,7 +111,7 @@ static const struct {
     int width;
 } column[] = {
     { "PCI address", "pci", 12 }, { "node", "gpu_numa_node", 4 }, { "near cores", "gpu_cpus", 12 },
-    { "may use", "cpus", 12 },    { "node", "numa_nodes", 4 },    { "near NICs", "nics", 10 },
+    { "may use", "cpus", 12 },    { "node", "numa_nodes", 4 },
 };
 enum { COLUMNS = sizeof column / sizeof *column };
 

@@ -81,39 +81,32 @@ static void every_cell_once_and_neighbours_agree(void **state)
     assert_true(made > 500);
 }
 
-/* Also with more ranks than rows. */
+/* Part i starts at floor(n i / parts), whatever their product: 128-bit arithmetic is the judge. */
+static void parts_start_where_they_must(void **state)
+{
+    static const int64_t cells[] = { 1, 5, 131, 10007, 1LL << 20, (1LL << 40) - 1, 1LL << 40 };
+    static const int64_t parts[] = { 1, 7, 9, 49, 1 << 24 };
+    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
+        for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
+            for (int64_t i = 0; i <= parts[p]; i += 1 + parts[p] / 50)
+                assert_true(decomp_part_start(cells[c], i, parts[p]) ==
+                            (int64_t)((__extension__(__int128) cells[c]) * i / parts[p]));
+}
+
+/* Rows, in 1D cells; also with more ranks than there are of them. */
 static void shares_follow_one_another(void **state)
 {
     static const int64_t fields[][2] = { { 5, 1 }, { 130, 1 }, { 3, 4 }, { 1, 7 }, { 1LL << 40, 1LL << 20 } };
     for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
-        for (int ranks = 1; ranks <= 9; ranks++) {
-            const int64_t nx = fields[k][0], ny = fields[k][1], along = ny == 1 ? nx : ny;
-            int64_t next = 0;
+        for (int ranks = 1; ranks <= 9; ranks++)
             for (int r = 0; r < ranks; r++) {
+                const int64_t nx = fields[k][0], ny = fields[k][1], along = ny == 1 ? nx : ny;
                 const box b = decomp_share(nx, ny, ranks, r);
-                const int64_t first = ny == 1 ? b.x0 : b.y0, end = ny == 1 ? b.x1 : b.y1;
-                assert_true(first == next && end - first >= along / ranks &&
-                            end - first <= along / ranks + 1);
-                assert_true(ny == 1 ? b.y0 == 0 && b.y1 == 1 : b.x0 == 0 && b.x1 == nx);
-                next = end;
+                const int64_t first = decomp_part_start(along, r, ranks),
+                              end = decomp_part_start(along, r + 1, ranks);
+                assert_true(ny == 1 ? b.x0 == first && b.x1 == end && b.y0 == 0 && b.y1 == 1
+                                    : b.y0 == first && b.y1 == end && b.x0 == 0 && b.x1 == nx);
             }
-            assert_true(next == along);
-        }
-}
-
-static void splits_are_even_to_one_cell(void **state)
-{
-    const int64_t huge = ((int64_t)1 << 40) - 1;
-    const decomp d = make(huge, 10007, false, false, 49, 0, 7, 7, 8);
-    for (int r = 0; r < 49; r++) {
-        const box b = decomp_box(&d, r);
-        assert_true(box_width(b) == huge / 7 || box_width(b) == huge / 7 + 1);
-        assert_true(box_height(b) == 10007 / 7 || box_height(b) == 10007 / 7 + 1);
-        /* part i starts at floor(n i / parts): 128-bit arithmetic as the judge */
-        assert_true(b.x0 == (int64_t)((__extension__(__int128)huge) * (r % 7) / 7));
-    }
-    const decomp most = { .nx = huge, .ny = 1, .ranks_x = 1 << 24, .ranks_y = 1 }; /* cells times ranks: 2^64 */
-    assert_true(decomp_box(&most, most.ranks_x - 1).x1 == huge);
 }
 
 static void cheapest_halo_and_rows_first(void **state)
@@ -172,7 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell_once_and_neighbours_agree),
-        cmocka_unit_test(splits_are_even_to_one_cell),
+        cmocka_unit_test(parts_start_where_they_must),
         cmocka_unit_test(shares_follow_one_another),
         cmocka_unit_test(cheapest_halo_and_rows_first),
         cmocka_unit_test(refusals_name_key_and_limit),

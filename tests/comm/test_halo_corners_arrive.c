@@ -5,7 +5,6 @@
  * gone no descriptor and no block of memory is left. (Padding, which may travel between rows, is alike
  * on all ranks here.) ranks: 1 2 3 4 6 gpus: rank
  * release: seven times as many cases */
-#include <dirent.h>
 #include <limits.h>
 #include <time.h>
 
@@ -82,74 +81,55 @@ static void delay(device *d, void *noise, device_stream *s)
     if (chance >> 28 == 1) DEVICE_CALL(d, fill_bytes, noise, 0, 1 + (chance >> 4) % NOISE_BYTES_MAX, s);
 }
 
-typedef struct exchanger {
-    device *d;
-    device_stream *s;
-    halo *h;
-    field_shape shape;
-    void *field[LEVELS], *noise; /* noise: what the device is kept busy with; NULL: nothing delays */
-    int fields;
-    char *mirror; /* [levels][2]: what is given, what is got */
-} exchanger;
-
-/* These levels back to back, all in a queue: a level is written just before its exchange and read just after,
- * and buffers and fields are used again while that may still be queued. Returns this rank's wrong
+/* All through one halo, levels back to back in a queue: a level is written just before its exchange and read
+ * just after, and buffers and fields are used again while that may still be queued. Returns this rank's wrong
  * allocations. */
-static long bring(const exchanger *x, const exchange_case *c, const decomp *dec, int first, int levels)
-{
-    const field_shape *f = &x->shape;
-    device *d = x->d;
-    long wrong = 0;
-    for (int l = 0; l < levels; l++) {
-        char *const given = x->mirror + 2 * (size_t)l * f->bytes;
-        void *const field = x->field[l % x->fields];
-        expect(c, dec, f, false, first + l, given);
-        DEVICE_CALL(d, copy, field, given, f->bytes, x->s);
-        if (x->noise) delay(d, x->noise, x->s);
-        halo_begin(x->h, field, x->s);
-        halo_progress(x->h);
-        if (x->noise) delay(d, x->noise, x->s);
-        halo_end(x->h);
-        DEVICE_CALL(d, copy, given + f->bytes, field, f->bytes, x->s);
-    }
-    DEVICE_CALL(d, stream_sync, x->s);
-    for (int l = 0; l < levels; l++) {
-        char *const wanted = x->mirror + 2 * (size_t)l * f->bytes;
-        expect(c, dec, f, true, first + l, wanted);
-        wrong += memcmp(wanted + f->bytes, wanted, f->bytes) != 0;
-    }
-    return wrong;
-}
-
-/* All through one halo. Returns this rank's wrong allocations. */
 static long exchange(device *d, transport_kind t, const exchange_case *c, const decomp *dec, MPI_Comm comm)
 {
     const int spare = (int)(c->nx % 2); /* sometimes the field's ghosts are deeper than the exchange */
-    const int levels = c->drifting ? BATCH : LEVELS;
-    exchanger x = { .d = d, .fields = c->depth == 2 ? LEVELS : 2 };
-    x.shape = field_shape_make(c->type, box_width(dec->own), box_height(dec->own), c->depth + spare,
-                               c->ny == 1 ? 0 : c->depth + spare);
-    DEVICE_CALL(d, stream_create, true, &x.s);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, 2 * (size_t)levels * x.shape.bytes, (void **)&x.mirror);
-    if (c->drifting) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, NOISE_BYTES_MAX, &x.noise);
+    const int levels = c->drifting ? BATCH : LEVELS, fields = c->depth == 2 ? LEVELS : 2;
     const transport_choice choice = choice_for(t, dec);
-    x.h = halo_create(dec, d, &x.shape, c->depth, c->corners, &choice, comm);
-    long wrong = halo_refused(x.h)[0] != '\0'; /* the harness has seen that it can be had */
-    /* no blocks that MPI maps there */
-    const size_t field_bytes = deferred_is(d) ? x.shape.bytes : halo_field_bytes(d->kind, &x.shape);
-    for (int i = 0; i < x.fields; i++)
-        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field_bytes, &x.field[i]);
-    for (int n = 0; n == 0 || n < c->drifting; n += levels) wrong += bring(&x, c, dec, n, levels);
+    const field_shape f = field_shape_make(c->type, box_width(dec->own), box_height(dec->own),
+                                           c->depth + spare, c->ny == 1 ? 0 : c->depth + spare);
+    const size_t field_bytes = deferred_is(d) ? f.bytes /* MPI maps no blocks there */
+                                              : halo_field_bytes(d->kind, &f);
+    void *field[LEVELS], *noise = NULL; /* noise: what the device is kept busy with */
+    char *mirror;                       /* [levels][2]: what is given, what is got */
+    device_stream *s;
     int neighbours = 0;
+    DEVICE_CALL(d, stream_create, true, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, 2 * (size_t)levels * f.bytes, (void **)&mirror);
+    if (c->drifting) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, NOISE_BYTES_MAX, &noise);
+    halo *h = halo_create(dec, d, &f, c->depth, c->corners, &choice, comm);
+    for (int i = 0; i < fields; i++) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field_bytes, &field[i]);
+    long wrong = halo_refused(h)[0] != '\0'; /* the harness has seen that it can be had */
+    for (int first = 0; first == 0 || first < c->drifting; first += levels) {
+        for (int l = 0; l < levels; l++) {
+            char *const given = mirror + 2 * (size_t)l * f.bytes;
+            expect(c, dec, &f, false, first + l, given);
+            DEVICE_CALL(d, copy, field[l % fields], given, f.bytes, s);
+            if (noise) delay(d, noise, s);
+            halo_begin(h, field[l % fields], s);
+            halo_progress(h);
+            if (noise) delay(d, noise, s);
+            halo_end(h);
+            DEVICE_CALL(d, copy, given + f.bytes, field[l % fields], f.bytes, s);
+        }
+        DEVICE_CALL(d, stream_sync, s);
+        for (int l = 0; l < levels; l++) {
+            char *const wanted = mirror + 2 * (size_t)l * f.bytes;
+            expect(c, dec, &f, true, first + l, wanted);
+            wrong += memcmp(wanted + f.bytes, wanted, f.bytes) != 0;
+        }
+    }
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
         neighbours += dec->neighbour[k] >= 0 && (c->corners || decomp_dx[k] == 0 || decomp_dy[k] == 0);
-    wrong += halo_neighbours(x.h) != neighbours;
-    wrong += (halo_sent_bytes(x.h) > 0) != (neighbours > 0);
-    halo_destroy(&x.h);
-    for (int i = 0; i < x.fields; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, x.field[i]);
-    if (x.noise) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, x.noise);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, x.mirror);
-    DEVICE_CALL(d, stream_destroy, &x.s);
+    wrong += halo_neighbours(h) != neighbours || (halo_sent_bytes(h) > 0) != (neighbours > 0);
+    halo_destroy(&h);
+    for (int i = 0; i < fields; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[i]);
+    if (noise) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, noise);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
+    DEVICE_CALL(d, stream_destroy, &s);
     return wrong;
 }
 
@@ -226,28 +206,44 @@ static void drifting(device *d, transport_kind t)
     print_message("%d exchanges with delays\n", exchanges);
 }
 
-/* ---- on every communicator ---- */
-
 enum { PAIRS, ALL, PARITY, COMMUNICATORS, ORDERS = 6, CHUNK_BYTES = 256 };
 
-/* The communicators that the ranks are in, side by side, in that order, rows and columns of each; the first
- * one twice: the others came in between. */
-static void in_order(device *d, transport_kind t, const int order[COMMUNICATORS])
+/* The communicators that the ranks are in, side by side, in one of their orders, rows and columns of each; the
+ * first one twice: the others came in between. */
+static void in_order(device *d, transport_kind t, int order)
 {
     const int colour[COMMUNICATORS] = { harness.rank / 2, 0, harness.rank % 2 };
     MPI_Comm comm[COMMUNICATORS];
     for (int i = 0; i < COMMUNICATORS; i++) {
-        MPI_CHECK(MPI_Comm_split(harness.comm, colour[i], harness.rank, &comm[i]));
+        const int which = (order + i * (1 + order / COMMUNICATORS)) % COMMUNICATORS;
+        MPI_CHECK(MPI_Comm_split(harness.comm, colour[which], harness.rank, &comm[i]));
         MPI_CHECK(MPI_Comm_set_errhandler(comm[i], MPI_ERRORS_RETURN));
     }
     for (int i = 0; i <= COMMUNICATORS; i++)
         for (int columns = 0; columns < 2; columns++) {
-            const MPI_Comm those = comm[order[i % COMMUNICATORS]];
+            const MPI_Comm those = comm[i % COMMUNICATORS];
             const exchange_case c = { 240, 24, columns ? ranks_count(those) : 1, 2, .periodic_x = columns,
                                       .periodic_y = !columns };
             assert_true(try_case(d, t, &c, those));
         }
-    for (int i = 0; i < COMMUNICATORS; i++) MPI_CHECK(MPI_Comm_free(&comm[order[i]]));
+    for (int i = 0; i < COMMUNICATORS; i++) MPI_CHECK(MPI_Comm_free(&comm[i]));
+}
+
+/* Every order does the same, so descriptors that are left behind grow each time; libraries take some once or
+ * twice. */
+static void every_communicator(device *d, transport_kind t)
+{
+    const int64_t usual_bytes = message_chunk_bytes;
+    int before = INT_MAX, rises = 0;
+    message_chunk_bytes = CHUNK_BYTES;
+    for (int order = 0; order < ORDERS; order++) {
+        in_order(d, t, order);
+        const int held = harness_descriptors();
+        rises += held > before;
+        before = held;
+    }
+    message_chunk_bytes = usual_bytes;
+    assert_int_equal(harness_sum(rises == ORDERS - 1), 0);
 }
 
 static device as_made;
@@ -265,41 +261,6 @@ static int counted_free(device *d, device_memory where, void *p)
     return as_made.free(d, where, p);
 }
 
-static int open_descriptors(void)
-{
-    DIR *const fds = opendir("/proc/self/fd");
-    int count = 0;
-    while (fds && readdir(fds)) count++;
-    (void)closedir(fds);
-    return count;
-}
-
-/* Every order does the same, so descriptors that are left behind grow each time; libraries take some once or
- * twice. */
-static void every_communicator(device *d, transport_kind t)
-{
-    static const int order[ORDERS][COMMUNICATORS] = { { PAIRS, ALL, PARITY }, { PAIRS, PARITY, ALL },
-                                                      { ALL, PAIRS, PARITY }, { ALL, PARITY, PAIRS },
-                                                      { PARITY, ALL, PAIRS }, { PARITY, PAIRS, ALL } };
-    const int64_t usual_bytes = message_chunk_bytes;
-    int before = INT_MAX, rises = 0;
-    as_made = *d;
-    d->alloc = counted_alloc;
-    d->free = counted_free;
-    message_chunk_bytes = CHUNK_BYTES;
-    for (int k = 0; k < ORDERS; k++) {
-        in_order(d, t, order[k]);
-        const int held = open_descriptors();
-        rises += held > before;
-        before = held;
-    }
-    message_chunk_bytes = usual_bytes;
-    d->alloc = as_made.alloc;
-    d->free = as_made.free;
-    assert_int_equal(harness_sum(rises == ORDERS - 1), 0);
-    assert_int_equal(harness_sum(blocks), 0);
-}
-
 /* And a mixture, where mapped is tried: each of its messages has to find its own way. */
 static void every_choice(device *d, transport_kind t)
 {
@@ -308,12 +269,17 @@ static void every_choice(device *d, transport_kind t)
         DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, 8, &outlives);
         aware_beforehand(d);
     }
+    as_made = *d;
+    d->alloc = counted_alloc;
+    d->free = counted_free;
+    blocks = 0;
     cases(d, t, SANITIZED ? 7 : d->kind == DEVICE_CUDA && harness.ranks > 2 ? 5 : 1);
     if (t == TRANSPORT_STAGED && d->kind == DEVICE_CUDA) in_chunks(d);
     if (t == TRANSPORT_PEER && d->kind == DEVICE_CUDA) long_rows(d);
     if (t == TRANSPORT_MAPPED && deferred_is(d)) cases(d, TRANSPORT_KINDS, SANITIZED ? 7 : 1);
     if (harness.ranks == 2 || harness.ranks == 3) drifting(d, t);
     if (harness.ranks == 3 || harness.ranks == 4) every_communicator(d, t);
+    assert_int_equal(harness_sum(blocks), 0);
     if (outlives) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, outlives);
 }
 

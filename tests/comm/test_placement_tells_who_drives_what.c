@@ -1,5 +1,4 @@
-/* From the files of a made-up host: which NICs and cores are near to a GPU, and what is wrong with who drives
- * what. A run that was asked for no device takes the GPUs that it sees, says so where it runs on the host for
+/* From the files of a made-up host: which cores are near to a GPU, and what is wrong with who drives what. A run that was asked for no device takes the GPUs that it sees, says so where it runs on the host for
  * want of one, and refuses where GPUs were given to it, or are in the machine, that it cannot use. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,16 +10,6 @@
 
 static char root[] = "/tmp/weft_sysfs.XXXXXX";
 
-/* commands: of tests/support/sysfs.bash */
-static void make_host(const char *commands)
-{
-    char text[1024];
-    (void)snprintf(text, sizeof text,
-                   "bash -c 'set -e; . tests/support/sysfs.bash; sysfs=%s; rm -rf $sysfs/*; %s'", root,
-                   commands);
-    assert_int_equal(system(text), 0);
-}
-
 static placement placed(const char *pci, int first_cpu, int last_cpu)
 {
     placement p;
@@ -31,72 +20,45 @@ static placement placed(const char *pci, int first_cpu, int last_cpu)
     return p;
 }
 
-static void near(const char *pci, const char *wanted)
-{
-    char names[128];
-    const placement p = placed(pci, 0, 3);
-    placement_nics(&p, root, names, sizeof names);
-    if (strcmp(names, wanted) != 0) fail_msg("near to GPU '%s': %s, not %s", pci, names, wanted);
-}
-
-static void nics_behind_the_same_switch_are_near(void **state)
-{
-    make_host("sysfs_dgx");
-    near("0000:01:00.0", "mlx5_0");
-    near("0000:31:00.0", "mlx5_3");
-    near("0000:61:00.0", "mlx5_6");
-    near("", "mlx5_0,mlx5_1,mlx5_2,mlx5_3,eno1");
-}
-
-static void of_other_roots_those_on_the_same_node_are_near(void **state)
-{
-    make_host("sysfs_node 0 0-3; sysfs_gpu pci0000:0/0000:01:00.0 0; sysfs_gpu pci0000:1/0000:11:00.0 1; "
-              "sysfs_net eth9 pci0000:2/0000:21:00.0 1; sysfs_net eth10 pci0000:3/0000:31:00.0 0");
-    near("0000:01:00.0", "eth10");
-    near("0000:11:00.0", "eth9");
-    make_host(
-        "sysfs_node 0 0-3; sysfs_gpu pci0000:0/0000:01:00.0 0; sysfs_net eth0 pci0000:2/0000:21:00.0 1");
-    near("0000:01:00.0", "eth0");
-    make_host("sysfs_node 0 0-3; sysfs_gpu pci0000:0/0000:01:00.0 0");
-    near("0000:01:00.0", "");
-}
-
-/* Each rank as the letter of its GPU and how many it sees; of the last one the words. */
-static void judged(const placement *p, const char *ranks, placement_fault wanted, const char *words)
-{
-    placement_seat all[8] = { 0 };
-    const int count = (int)strlen(ranks) / 2;
-    int sharers = 0;
-    sentence said;
-    for (int i = 0; i < count; i++) {
-        all[i].visible = ranks[2 * i + 1] - '0';
-        all[i].uuid[0] = ranks[2 * i];
-        if (ranks[2 * i] == '-') all[i].host = 1; /* another host's */
-    }
-    const placement_fault worst = placement_judge(p, all, count, count - 1, &sharers, &said);
-    if (worst != wanted || (words[0] ? !strstr(said.text, words) : said.text[0]))
-        fail_msg("%s: %d, '%s'", ranks, (int)worst, said.text);
-}
-
+/* Each rank as the letter of its GPU ("-": another host's) and how many it sees; of the last one the words. */
 static void what_is_wrong_is_told_in_words(void **state)
 {
-    make_host("sysfs_dgx");
     const placement right = placed("0000:11:00.0", 2, 3), any = placed("0000:51:00.0", 0, 7),
                     far = placed("0000:51:00.0", 0, 3);
+    const struct {
+        const placement *at;
+        const char *ranks;
+        placement_fault fault;
+        const char *words;
+    } cases[] = {
+        { &right, "a4b4c4d4", PLACEMENT_RIGHT, "" },
+        { &any, "a1", PLACEMENT_RIGHT, "" },
+        { &right, "-8-8a1", PLACEMENT_RIGHT, "" },
+        { &far, "a2b2", PLACEMENT_FAR,
+          "bound to cores of NUMA node 0, far from its GPU on node 1: bind it to cores 4-7" },
+        { &right, "a1b1c1", PLACEMENT_SEES_ONE, "srun --ntasks-per-node=3 --gpus-per-node=3 --gpu-bind=none" },
+        { &right, "a1a1b1", PLACEMENT_SEES_ONE, "srun --ntasks-per-node=3 --gpus-per-node=2" },
+        { &right, "a2b2a2", PLACEMENT_SHARED, "2 ranks take turns on its GPU" },
+        { &right, "a1a1", PLACEMENT_SHARED, "its GPU, the only one that it sees" },
+        { &far, "a2a2", PLACEMENT_SHARED, "its GPU; bound to cores of NUMA node 0" },
+    };
     assert_true(!right.far && !any.far && far.far && right.near_node == 0 && far.near_node == 1);
     assert_string_equal(any.nodes, "0,1");
     assert_string_equal(right.near_cpus, "0-3");
-    judged(&right, "a4b4c4d4", PLACEMENT_RIGHT, "");
-    judged(&any, "a1", PLACEMENT_RIGHT, "");
-    judged(&far, "a2b2", PLACEMENT_FAR,
-           "bound to cores of NUMA node 0, far from its GPU on node 1: bind it to cores 4-7");
-    judged(&right, "a1b1c1", PLACEMENT_SEES_ONE,
-           "srun --ntasks-per-node=3 --gpus-per-node=3 --gpu-bind=none");
-    judged(&right, "a1a1b1", PLACEMENT_SEES_ONE, "srun --ntasks-per-node=3 --gpus-per-node=2");
-    judged(&right, "a2b2a2", PLACEMENT_SHARED, "2 ranks take turns on its GPU");
-    judged(&right, "a1a1", PLACEMENT_SHARED, "its GPU, the only one that it sees");
-    judged(&far, "a2a2", PLACEMENT_SHARED, "its GPU; bound to cores of NUMA node 0");
-    judged(&right, "-8-8a1", PLACEMENT_RIGHT, "");
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const char *const ranks = cases[c].ranks;
+        const int count = (int)strlen(ranks) / 2;
+        placement_seat all[8] = { 0 };
+        int sharers;
+        sentence said;
+        for (int i = 0; i < count; i++) {
+            all[i] = (placement_seat){ .host = ranks[2 * i] == '-', .visible = ranks[2 * i + 1] - '0' };
+            all[i].uuid[0] = ranks[2 * i];
+        }
+        const placement_fault fault = placement_judge(cases[c].at, all, count, count - 1, &sharers, &said);
+        if (fault != cases[c].fault || !strstr(said.text, cases[c].words) || !said.text[0] != !fault)
+            fail_msg("%s: %d, '%s'", ranks, (int)fault, said.text);
+    }
 }
 
 /* Of each rank the CPUs that it is bound to, and how many threads it has, on a host of 8. */
@@ -220,25 +182,26 @@ static void environments(void **state)
     }
 }
 
-static int make_root(void **state) { return mkdtemp(root) ? 0 : 1; }
-
-static int remove_root(void **state)
+static int make_host(void **state)
 {
-    char text[64];
-    (void)snprintf(text, sizeof text, "rm -rf %s", root);
-    return system(text);
+    setenv("sysfs", mkdtemp(root), 1);
+    return system("bash -c 'set -e; . tests/support/sysfs.bash; sysfs_dgx'");
+}
+
+static int remove_host(void **state)
+{
+    setenv("sysfs", root, 1);
+    return system("rm -rf $sysfs");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nics_behind_the_same_switch_are_near),
-        cmocka_unit_test(of_other_roots_those_on_the_same_node_are_near),
         cmocka_unit_test(what_is_wrong_is_told_in_words),
         cmocka_unit_test(threads_on_too_few_cpus_are_told),
         cmocka_unit_test(gpus_are_taken_in_turns),
         cmocka_unit_test(rules),
         cmocka_unit_test(environments),
     };
-    return cmocka_run_group_tests(tests, make_root, remove_root);
+    return cmocka_run_group_tests(tests, make_host, remove_host);
 }

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ranks/timer.h"
 #include "ranks/trial.h"
@@ -16,8 +15,6 @@ static int rank, ranks;
 /* ---- the rule, played on ranks that are made up ---- */
 
 enum { CHOICES = 1000, RANKS_MAX = 1024, WAYS_MAX = 17, REACH = 5 };
-static const double noise = 0.01, disturbed = 0.1;
-
 typedef struct kind {
     double pass_s;
     double burst; /* disturbed rounds come one by one, or in bursts of that mean length */
@@ -26,10 +23,11 @@ typedef struct kind {
 
 static struct {
     int ranks, ways;
-    double burst;
-    double true_s[WAYS_MAX];
+    double noise, disturbed, burst;
+    double true_s[WAYS_MAX], later; /* from the tenth round on that many times as long */
     bool on;
-    double taken_s[WAYS_MAX][RANKS_MAX][TRIAL_ROUNDS_MAX];
+    double taken_s[WAYS_MAX][RANKS_MAX][TRIAL_ROUNDS_MAX], clean_s;
+    int rounds[WAYS_MAX]; /* that each took */
 } w;
 
 static uint64_t seed;
@@ -51,7 +49,8 @@ static void make_world(const kind *k)
     const int fastest = (int)(WAYS_MAX * any());
     w.ranks = k->near ? 1 : (int)exp2(10.001 * any());
     w.ways = k->near ? WAYS_MAX : 2 + (int)(5 * any());
-    w.burst = k->burst;
+    w.noise = 0.01, w.disturbed = 0.1, w.burst = k->burst;
+    w.later = 1;
     w.on = false;
     for (int way = 0; way < w.ways; way++)
         w.true_s[way] = k->pass_s * (1 + (!k->near ? 0.3 * any() : way == fastest ? 0 : 0.025));
@@ -61,15 +60,16 @@ static void make_world(const kind *k)
  * round's passes. Returns what the slowest took. */
 static double take(int way, int round)
 {
-    const double begins = w.burst > 1 ? disturbed / (1 - disturbed) / w.burst : disturbed;
+    const double begins = w.burst > 1 ? w.disturbed / (1 - w.disturbed) / w.burst : w.disturbed,
+                 way_s = w.true_s[way] * (round < TRIAL_ROUNDS_LEAST ? 1 : w.later);
     w.on = any() < (w.on && w.burst > 1 ? 1 - 1 / w.burst : begins);
     const int hit = (int)(any() * w.ranks);
-    const double late_s = w.on ? (1 + 18 * any()) * w.true_s[way] : 0;
+    const double late_s = w.on ? (1 + 18 * any()) * way_s : 0;
     double slowest_s = 0;
     for (int r = 0; r < w.ranks; r++) {
         const int far = abs(r - hit), hops = far < w.ranks - far ? far : w.ranks - far;
         double *s = &w.taken_s[way][r][round];
-        *s = w.true_s[way] * (1 + noise * normal()) + (hops <= REACH ? late_s : 0);
+        *s = way_s * (1 + w.noise * normal()) + (hops <= REACH ? late_s : 0);
         slowest_s = fmax(slowest_s, *s);
     }
     return slowest_s;
@@ -93,40 +93,46 @@ static double least_of(const double seconds[])
     return least_s;
 }
 
-/* The true seconds of the way that the rule chooses. */
-static double by_the_rule(void)
+/* Each way's seconds by the rule. */
+static void play(const trial *t, double seconds[])
 {
-    const trial t = { .ways = w.ways };
-    trial_state state = trial_begin(&t);
+    trial_state state = trial_begin(t);
     trial_estimate of[WAYS_MAX];
-    double elapsed_s = 0, clean_s = 0, shortest_s = INFINITY, seconds[WAYS_MAX];
-    int round = 0, chosen = 0;
+    double elapsed_s = 0, shortest_s;
+    int round = 0;
+    w.clean_s = 0;
     do {
+        shortest_s = INFINITY;
         for (; round < state.rounds; round++) {
             double round_s = 0;
             for (int i = 0; i < state.ways; i++) {
-                round_s += take(state.in[i], round);
-                clean_s += w.true_s[state.in[i]];
+                const int way = state.in[i];
+                round_s += take(way, round);
+                w.clean_s += w.true_s[way];
+                w.rounds[way] = round + 1;
             }
             elapsed_s += round_s;
             shortest_s = fmin(shortest_s, round_s);
         }
         for (int i = 0; i < state.ways; i++) of[state.in[i]] = slowest_of(state.in[i], round);
-    } while (trial_goes_on(&t, &state, of, elapsed_s, shortest_s));
-    assert_true(round <= TRIAL_ROUNDS_MAX && clean_s <= 1.05 * TRIAL_BUDGET_S);
-    for (int way = 0; way < w.ways; way++) seconds[way] = of[way].s * trial_scale(&state, way);
-    while (seconds[chosen] > least_of(seconds)) chosen++;
-    return w.true_s[chosen];
+    } while (trial_goes_on(t, &state, of, elapsed_s, shortest_s));
+    assert_true(round <= TRIAL_ROUNDS_MAX);
+    for (int way = 0; way < t->ways; way++) seconds[way] = of[way].s * trial_scale(&state, way);
 }
 
 /* Choices that cost more than 2 %. */
 static int spoiled(const kind *k)
 {
+    double seconds[WAYS_MAX];
     int count = 0;
     seed = 1;
     for (int i = 0; i < CHOICES; i++) {
+        int chosen = 0;
         make_world(k);
-        count += by_the_rule() > 1.02 * least_of(w.true_s);
+        play(&(trial){ .ways = w.ways }, seconds);
+        assert_true(w.clean_s <= 1.05 * TRIAL_BUDGET_S);
+        while (seconds[chosen] > least_of(seconds)) chosen++;
+        count += w.true_s[chosen] > 1.02 * least_of(w.true_s);
     }
     return count;
 }
@@ -139,6 +145,39 @@ static void hiccups(void **state)
         const int count = spoiled(&kinds[k]);
         print_message("kind %d: %d of %d spoiled\n", k, count, CHOICES);
         assert_true(count <= 1);
+    }
+}
+
+/* Nine rounds where the difference is known, also of one way alone; as many as the budget has; those far
+ * behind retire after nine, or after three where nine of all do not fit, and count as if they had gone on. */
+static void rounds_of_each_way(void **state)
+{
+    static const struct {
+        trial t;
+        double true_s[3], noise;
+        int rounds[3];
+    } cases[] = {
+        { { 1, .budget_s = INFINITY }, { 1 }, 0, { 9 } },
+        { { 3, .budget_s = INFINITY }, { 1, 1.021, 1.042 }, 0, { 9, 9, 9 } },
+        { { 3, .budget_s = 0.05 }, { .02, .02, .02 }, 0, { 1, 1, 1 } },
+        { { 3, .budget_s = 0.05, .least = 2 }, { .02, .02, .02 }, 0, { 2, 2, 2 } },
+        { { 3, .budget_s = 0.2 }, { .01, .015, .02 }, 0, { 9, 3, 3 } },
+        { { 3, .budget_s = INFINITY }, { 1, 1, 1.5 }, 0.02, { 64, 64, 9 } },
+        { { 3, .budget_s = INFINITY, .retires = 3 }, { 1, 1, 1.5 }, 0.02, { 64, 64, 64 } },
+    };
+    if (ranks > 1) skip();
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        double seconds[3];
+        memset(&w, 0, sizeof w);
+        w.ranks = 2;
+        w.noise = cases[c].noise;
+        w.later = 2;
+        memcpy(w.true_s, cases[c].true_s, sizeof cases[c].true_s);
+        play(&cases[c].t, seconds);
+        if (memcmp(w.rounds, cases[c].rounds, sizeof cases[c].rounds) != 0)
+            fail_msg("case %zu: %d %d %d rounds", c, w.rounds[0], w.rounds[1], w.rounds[2]);
+        for (int way = 1; way < cases[c].t.ways; way++)
+            assert_true(fabs(seconds[way] / seconds[0] - w.true_s[way] / w.true_s[0]) < 2 * w.noise + 1e-9);
     }
 }
 
@@ -176,98 +215,26 @@ static void every_sample_is_in_one_bin(void **state)
 
 enum { WAYS = 3 };
 
-static int calls, times[4];
-static useconds_t pause_us;
-static double apart;
-
-static void run(trial t, trial_time *time, double s[], double own_s[])
-{
-    calls = 0;
-    memset(times, 0, sizeof times);
-    trial_run(&t, time, NULL, s, own_s, MPI_COMM_WORLD);
-}
+static int calls;
 
 /* Every fourth round of a way shorter, the others by the round longer; by the rank. */
 static double by_round_s(void *context, int way)
 {
     const int round = calls / WAYS;
     assert_int_equal(way, calls++ % WAYS);
-    usleep(pause_us);
     return 1 + way * 0.02 + (round % 4 == 0 ? -0.3 : 0.01 * round) + 10 * rank;
 }
 
 static void in_turn(void **state)
 {
     double s[WAYS], own_s[WAYS];
-    run((trial){ .ways = WAYS, .warm_up = 2, .budget_s = INFINITY }, by_round_s, s, own_s);
+    trial_run(&(trial){ .ways = WAYS, .warm_up = 2, .budget_s = INFINITY }, by_round_s, NULL, s, own_s,
+              MPI_COMM_WORLD);
     assert_int_equal(calls, (2 + TRIAL_ROUNDS_MAX) * WAYS); /* which is faster is never known */
-    for (int way = 0; way < WAYS; way++) { /* 16 of 64 rounds are short */
+    for (int way = 0; way < WAYS; way++) {                  /* 16 of 64 rounds are short */
         assert_true(fabs(own_s[way] - (0.7 + way * 0.02 + 10 * rank)) < 1e-9);
         assert_true(fabs(s[way] - (0.7 + way * 0.02 + 10 * (ranks - 1))) < 1e-9);
     }
-}
-
-static double steady_s(void *context, int way)
-{
-    times[way]++;
-    usleep(pause_us);
-    return 1 + way * apart;
-}
-
-/* Nine rounds, where the difference is known; of a way alone, too. */
-static void nine_rounds(void **state)
-{
-    double s[WAYS];
-    for (int ways = 1; ways <= WAYS; ways += 2)
-        for (apart = 0.021; apart < 1; apart *= 20) {
-            run((trial){ .ways = ways, .budget_s = INFINITY }, steady_s, s, NULL);
-            for (int way = 0; way < WAYS; way++)
-                assert_int_equal(times[way], way < ways ? TRIAL_ROUNDS_LEAST : 0);
-        }
-}
-
-/* One rank alone is slow: all end behind the same round. */
-static void budget(void **state)
-{
-    double s[WAYS];
-    pause_us = rank == ranks - 1 ? 20000 : 0;
-    for (int least = 0; least <= 2; least++) {
-        run((trial){ .ways = WAYS, .least = least, .budget_s = 0.05 }, by_round_s, s, NULL);
-        assert_int_equal(calls, (least > 1 ? least : 1) * WAYS);
-    }
-    pause_us = 0;
-}
-
-/* One way is slow on the last rank alone, one everywhere; two are near each other, and twice as slow after
- * nine rounds. */
-static double retiring_s(void *context, int way)
-{
-    static const double s[] = { 1, 3, 2, 1.99 };
-    const int round = times[way]++;
-    if (way == 0 && rank == ranks - 1) return 4;
-    return s[way] * (round < TRIAL_ROUNDS_LEAST ? 1 : 2) * (1 + 0.02 * (round % 7));
-}
-
-static void retiring(void **state)
-{
-    double s[4];
-    run((trial){ .ways = 4, .budget_s = INFINITY }, retiring_s, s, NULL);
-    assert_true(times[0] == TRIAL_ROUNDS_LEAST && times[1] == TRIAL_ROUNDS_LEAST);
-    assert_true(times[2] > TRIAL_ROUNDS_LEAST && times[3] == times[2]);
-    assert_true(s[3] > 3.8 && s[3] < s[2] && s[2] < s[1] && s[1] < s[0]); /* as if all had gone on */
-    run((trial){ .ways = 4, .retires = 3, .budget_s = INFINITY }, retiring_s, s, NULL);
-    assert_int_equal(times[0], times[3]);
-}
-
-/* Where nine rounds of all ways do not fit, those far behind leave the time to the others after three. */
-static void few_rounds(void **state)
-{
-    double s[WAYS];
-    pause_us = 10000;
-    apart = 0.5;
-    run((trial){ .ways = WAYS, .budget_s = 0.2 }, steady_s, s, NULL);
-    assert_int_equal(times[1], times[2]);
-    assert_true(times[1] <= 3 && times[0] >= times[1]);
 }
 
 int main(int argc, char **argv)
@@ -277,9 +244,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nearest_rank), cmocka_unit_test(every_sample_is_in_one_bin),
-        cmocka_unit_test(hiccups),      cmocka_unit_test(in_turn),
-        cmocka_unit_test(nine_rounds),  cmocka_unit_test(budget),
-        cmocka_unit_test(retiring),     cmocka_unit_test(few_rounds)
+        cmocka_unit_test(hiccups),      cmocka_unit_test(rounds_of_each_way),
+        cmocka_unit_test(in_turn),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     MPI_Finalize();

@@ -4,6 +4,7 @@
  * agree on the sum before they assert: no rank leaves another in an MPI call. */
 #pragma once
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,16 @@ static inline long harness_sum(long mine)
     long all = 0;
     MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_LONG, MPI_SUM, harness.comm));
     return all;
+}
+
+/* That this process holds open. */
+static inline int harness_descriptors(void)
+{
+    DIR *const fds = opendir("/proc/self/fd");
+    int count = 0;
+    while (fds && readdir(fds)) count++;
+    (void)closedir(fds);
+    return count;
 }
 
 static inline bool harness_cuda_missing(const char **why)
