@@ -1,10 +1,16 @@
 /* Claim: kernels of single steps, ghosts, messages, transposes, values, reductions, patterns and copies give,
  * bit for bit, what the plainest loops over cells give, and write nothing else: whole allocations are
  * compared, padding and ghosts included. Without a GPU the host's are tested (support/plain_device.h has the
- * answers) by one thread and by several, on tiles of any size, with plain stores and with streamed ones; with
- * a GPU CUDA's, against the host's. gpus: part
+ * answers) by one thread and by several, on tiles of any size, with plain stores and with streamed ones, by
+ * vectors of every kind that the processor has; with a GPU CUDA's, against the host's. gpus: part
  * release: the vectors of -O3
  * slow: a minute on a GPU, as long as all other units of a GPU together begin and end */
+/* libweft takes the rows of steps from here, where each tile chooses the next kind of vector. */
+static _Atomic unsigned tile;
+#define __builtin_cpu_supports(NAME) (tile++ % 7 != 0 && __builtin_cpu_supports(NAME))
+#include "stencil/stencil_host_rows.c"
+#undef __builtin_cpu_supports
+
 #include "support/plain_device.h"
 #include "support/sanitized.h"
 #include "support/twin.h"
@@ -150,43 +156,27 @@ static void variants(void **state) { every_operator(variants_of); }
 
 /* ---- ghosts ---- */
 
-/* The regions around the own cells that lie beyond at least one side that is not NONE. */
-static int ghost_boxes(const field_shape *f, const boundary *b, box boxes[BOUNDARY_BOXES_MAX])
-{
-    const int64_t x[] = { -f->depth_x, 0, f->nx, f->nx + f->depth_x },
-                  y[] = { -f->depth_y, 0, f->ny, f->ny + f->depth_y };
-    const boundary_kind kx[] = { b->x_low.kind, BOUNDARY_NONE, b->x_high.kind };
-    const boundary_kind ky[] = { b->y_low.kind, BOUNDARY_NONE, b->y_high.kind };
-    int count = 0;
-    for (int j = 0; j < 3; j++)
-        for (int i = 0; i < 3; i++)
-            if (kx[i] != BOUNDARY_NONE || ky[j] != BOUNDARY_NONE)
-                boxes[count++] = box_make(x[i], x[i + 1], y[j], y[j + 1]);
-    return count;
-}
-
-/* Every pair of sides along both axes; also ghosts deeper than the axis is long, enough of them for a team,
+/* Sides of every kind along both axes; also ghosts deeper than the axis is long, enough of them for a team,
  * and 1D. */
 static void ghosts(void **state)
 {
-    static const int shapes[][4] = { { 8, 8, 8, 8 }, { 9, 7, 1, 1 }, { 37, 11, 8, 8 },   { 700, 5, 2, 3 },
-                                     { 2, 3, 5, 7 }, { 1, 1, 3, 3 }, { 50, 1, 4, 0 }, { 3001, 3, 3, 3 } };
-    enum { SHAPES = sizeof shapes / sizeof *shapes, KINDS = 3, PAIRS = KINDS * KINDS + 1 };
-    static const boundary_kind kinds[KINDS] = { BOUNDARY_NONE, BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN };
-    for (int k = 0; k < SHAPES * PAIRS * PAIRS * 2; k++) {
-        const int *n = shapes[k % SHAPES], px = k / SHAPES % PAIRS, py = k / SHAPES / PAIRS % PAIRS;
-        const dtype type = k / SHAPES / PAIRS / PAIRS ? DTYPE_F64 : DTYPE_F32;
-        const field_shape f = field_shape_make(type, n[0], n[1], n[2], n[3]);
-        boundary b = { { kinds[px % KINDS], 0.1 }, { kinds[px / KINDS % KINDS], -2.3 },
-                       { kinds[py % KINDS], 1.3 }, { kinds[py / KINDS % KINDS], 0.0 } };
-        if (px == PAIRS - 1) b.x_low.kind = b.x_high.kind = BOUNDARY_PERIODIC;
-        if (py == PAIRS - 1) b.y_low.kind = b.y_high.kind = BOUNDARY_PERIODIC;
-        box boxes[BOUNDARY_BOXES_MAX];
-        const int count = ghost_boxes(&f, &b, boxes);
+    static const boundary_kind kinds[] = { BOUNDARY_NONE, BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN,
+                                           BOUNDARY_PERIODIC };
+    for (int k = 0; k < 2000; k++) {
+        const dtype type = (dtype)(k % 2);
+        const int64_t nx = 1 + random_below(k % 8 ? 40 : 3000), ny = k % 5 ? 1 + random_below(12) : 1;
+        const int depth_x = 1 + (int)random_below(8), depth_y = k % 10 ? 1 + (int)random_below(8) : 0;
+        const field_shape f = field_shape_make(type, nx, ny, depth_x, depth_y);
+        boundary_kind kind[4]; /* low and high, along x and along y */
+        for (int i = 0; i < 4; i++) kind[i] = kinds[random_below(i % 2 ? 3 : 4)];
+        for (int i = 0; i < 4; i += 2)
+            if (kind[i] == BOUNDARY_PERIODIC) kind[i + 1] = BOUNDARY_PERIODIC;
+        const boundary b = { { kind[0], 0.1 }, { kind[1], -2.3 }, { kind[2], 1.3 }, { kind[3], 0.0 } };
         twin field = twin_random(type, f.bytes);
-        ON_BOTH DO(i, boundary_fill, &f, field.at[i], &b, boxes, count, stream[i]);
-        assert_same(&field, "ghosts %s %dx%d depth %d,%d sides %d%d %d%d", dtype_name(type), n[0], n[1], n[2],
-                    n[3], (int)b.x_low.kind, (int)b.x_high.kind, (int)b.y_low.kind, (int)b.y_high.kind);
+        ON_BOTH host_field_fill_ghosts(dev[i], &f, field.at[i], &b, depth_x + depth_y, stream[i]);
+        assert_same(&field, "ghosts %s %lldx%lld depth %d,%d sides %d%d %d%d", dtype_name(type),
+                    (long long)nx, (long long)ny, depth_x, depth_y, (int)kind[0], (int)kind[1], (int)kind[2],
+                    (int)kind[3]);
         twin_free(&field);
     }
 }
@@ -243,32 +233,25 @@ static void transpose_case(dtype type, int64_t rows, int64_t cols, int64_t to_pi
     twin_free(&from);
 }
 
-/* Dense and padded, on whole vectors and at every other phase of both matrices. */
-static void transposes_of(dtype type, int64_t rows, int64_t cols, int more, int flags)
-{
-    transpose_case(type, rows, cols, rows, cols, 0, 0, flags);
-    transpose_case(type, rows, cols, rows + 3, cols + more, 0, 0, flags);
-    for (int line = 4; line <= 8; line += 4)
-        transpose_case(type, rows, cols, (rows + 7) & -line, (cols + line - 1) & -line, 0, 0, flags);
-    for (int skip = 0; skip < 16; skip += SANITIZED ? 7 : 1)
-        transpose_case(type, rows, cols, rows + more % 4, cols + skip % 3, skip & 3, skip >> 2, flags);
-}
-
+/* A cell, a few, a tile, or several; dense and padded, on whole vectors and at any phase of both matrices;
+ * and long ones, which the host cuts into bands. */
 static void transposes(void **state)
 {
-    static const int64_t shapes[][2] = { { 1, 1 },     { 1, 40 },    { 5, 7 },    { 33, 65 },
-                                         { 64, 64 },   { 1000, 37 }, { 31, 97 },  { 128, 192 },
-                                         { 61, 130 },  { 3, 515 },   { 259, 66 }, { 311, 257 },
-                                         { 40009, 1 }, { 1, 40009 }, { 2, 32 } };
-    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++)
-        for (int flags = 0; flags < 4; flags++) {
-            for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
-                transposes_of(type, shapes[k][0], shapes[k][1], (int)k, flags);
-            transpose_case(type, 40009, 2, 40010, 3, 0, 0, flags);
-            /* the host's go in bands; rows of `to` begin anywhere */
-            if (!SANITIZED || flags == 1 + (int)type)
-                transpose_case(type, 643, 4096, 643, 4096, 0, 0, flags);
-        }
+    static const int64_t most[] = { 1, 9, 70, 320 };
+    for (int k = 0; k < (SANITIZED ? 200 : 1600); k++) {
+        const int64_t rows = 1 + random_below(most[random_below(4)]),
+                      cols = 1 + random_below(most[random_below(4)]);
+        const int64_t line = k / 32 % 2 ? 4 << random_below(4) : 1, phase = line == 1 ? 5 : 1;
+        transpose_case((dtype)(k % 2), rows, cols, (rows + random_below(20) + line - 1) & -line,
+                       (cols + random_below(20) + line - 1) & -line, (int)random_below(phase),
+                       (int)random_below(phase), k / 2 % 4);
+    }
+    for (int k = 0; k < 8; k++) {
+        const dtype type = (dtype)(k / 4);
+        transpose_case(type, 40009, 2, 40010, 3, 0, 0, k % 4);
+        transpose_case(type, 1, 40009, 1, 40009, 0, 0, k % 4);
+        if (!SANITIZED || k % 4 == 1 + (int)type) transpose_case(type, 643, 4096, 643, 4096, 0, 0, k % 4);
+    }
 }
 
 /* Rows a multiple of 128 KiB apart, whose tile columns go in 2, 4 and 8 streams on CUDA; more tile columns

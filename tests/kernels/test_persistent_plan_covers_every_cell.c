@@ -5,17 +5,8 @@
  * Spans are those of one axis, and so are the checks: a cell that a tile takes is none of its own along one
  * axis at least, and to be given along that one is enough.
  * release: ten times as many sizes */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "persistent/persistent_plan.h"
-#include "support/sanitized.h"
-#include "support/side_pairs.h"
+#include "support/several_steps.h"
 
 enum {
     RADIUS_MAX = 4,
@@ -25,29 +16,6 @@ enum {
 };
 enum { SIZES = SANITIZED ? 60 : 600 /* of each stencil, number of processors and kinds of sides */ };
 enum { SHARED_BYTES_MAX = 163 * 1024 /* of a block, on sm_80 */ };
-
-static const int processors[] = { 1, 16, 108, 132 };
-enum { GPUS = sizeof processors / sizeof *processors };
-
-static uint64_t state = 5;
-static int64_t random_below(int64_t n)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (int64_t)((state >> 33) % (uint64_t)n);
-}
-
-typedef struct problem {
-    stencil op;
-    int64_t nx, ny; /* of each rank */
-    int ranks;      /* among which rows are cut */
-    boundary sides;
-    int processors;
-} problem;
-
-static bool plan_of(const problem *q, persistent_plan *p)
-{
-    return persistent_plan_of(&q->op, q->nx, q->ny, &q->sides, q->ranks > 1, q->processors, p);
-}
 
 /* One axis of a plan; cells and tiles are those of each rank. */
 typedef struct axis {
@@ -60,50 +28,32 @@ typedef struct axis {
     bool flags;     /* a tile waits for those next to it alone */
 } axis;
 
-static const char *text_of(const axis *a)
-{
-    static char text[300];
-    const problem *q = a->of;
-    snprintf(text, sizeof text,
-             "%s, r = %d, %lldx%lld on %d ranks, sides %d%d %d%d, %d processors; along %c: %d tiles of %d, "
-             "halo %d, held %d, depth %d",
-             dtype_name(q->op.type), q->op.radius, (long long)q->nx, (long long)q->ny, q->ranks,
-             (int)q->sides.x_low.kind, (int)q->sides.x_high.kind, (int)q->sides.y_low.kind,
-             (int)q->sides.y_high.kind, q->processors, a->name, a->tiles, a->own, a->halo, a->held, a->depth);
-    return text;
-}
-#define CHECK(a, condition)                                           \
-    do {                                                              \
-        if (!(condition)) fail_msg("%s: %s", #condition, text_of(a)); \
+#define CHECK(a, condition)                                                                              \
+    do {                                                                                                 \
+        if (!(condition))                                                                                \
+            fail_msg("%s: %s; along %c, %d ranks: %d tiles of %d, halo %d, held %d, depth %d", #condition, \
+                     problem_text((a)->of), (a)->name, (a)->ranks, (a)->tiles, (a)->own, (a)->halo,      \
+                     (a)->held, (a)->depth);                                                             \
     } while (0)
 
-static bool mirrors_low(const axis *a, int rank) { return a->low && rank == 0; }
-static bool mirrors_high(const axis *a, int rank) { return a->high && rank == a->ranks - 1; }
-
-/* In the rank's own coordinates. */
+/* A tile, in its rank's coordinates. */
 static persistent_span span_of(const axis *a, int rank, int tile)
 {
-    return persistent_span_of(a->cells, mirrors_low(a, rank), mirrors_high(a, rank), tile, a->own, a->held,
-                              a->halo);
+    return persistent_span_of(a->cells, a->low && rank == 0, a->high && rank == a->ranks - 1, tile, a->own,
+                              a->held, a->halo);
 }
 
-static int larger(int a, int b) { return a > b ? a : b; }
-static int smaller(int a, int b) { return a < b ? a : b; }
-
-/* A tile's cells: its own, and as far around as they depend on, to a side that mirrors and not beyond. */
+/* Cells `depth` from those that the tile takes, or from a mirror at its end, are right until the next
+ * exchange: its own are among them, and none lies beyond a mirror. */
 static void has_what_it_needs(const axis *a, const persistent_span *s, bool low, bool high)
 {
-    const int end = s->first + s->held, need_low = s->own_low - a->depth, need_high = s->own_high + a->depth;
+    const int end = s->first + s->held;
     CHECK(a, s->held == a->held && s->own_low < s->own_high);
     CHECK(a, s->first <= s->low && s->low <= s->own_low && s->own_high <= s->high && s->high <= end);
-    CHECK(a, s->low <= (low ? larger(need_low, 0) : need_low));
-    CHECK(a, s->high >= (high ? smaller(need_high, a->cells) : need_high));
-    CHECK(a, !low || s->first >= 0);
-    CHECK(a, !high || end <= a->cells);
-    CHECK(a, s->at_low == (low && s->first == 0));
-    CHECK(a, s->at_high == (high && end == a->cells));
-    CHECK(a, !low || s->low > 0 || s->at_low);
-    CHECK(a, !high || s->high < a->cells || s->at_high);
+    CHECK(a, s->at_low == (low && s->first == 0) && (!low || s->first >= 0));
+    CHECK(a, s->at_high == (high && end == a->cells) && (!high || end <= a->cells));
+    CHECK(a, (s->at_low && s->low == 0) || s->low + a->depth <= s->own_low);
+    CHECK(a, (s->at_high && s->high == end) || s->own_high + a->depth <= s->high);
     /* one other length at most */
     CHECK(a, -a->halo <= s->low && s->high <= a->cells + a->halo && a->halo <= a->cells);
     const int ends[] = { s->first, s->own_low, s->own_high, s->low, s->high, s->band_low, s->band_high };
@@ -122,7 +72,7 @@ static void check_axis(const axis *a)
     for (int tile = 0; tile < tiles; tile++) {
         const int rank = tile / a->tiles, begin = rank * a->cells;
         const persistent_span s = span_of(a, rank, tile % a->tiles);
-        has_what_it_needs(a, &s, mirrors_low(a, rank), mirrors_high(a, rank));
+        has_what_it_needs(a, &s, a->low && rank == 0, a->high && rank == a->ranks - 1);
         for (int at = s.first; at < s.first + s.held; at++) {
             if (!persistent_is_own(&s, at)) continue;
             CHECK(a, 0 <= at && at < a->cells && owner[begin + at] == -1 && persistent_is_wanted(&s, at));
@@ -146,7 +96,7 @@ static void check_axis(const axis *a)
     for (int at = 0; at < cells; at++) CHECK(a, taken[at] || !given[at]);
 }
 
-static void check_plan(const problem *q, const persistent_plan *p)
+static void check_plan(const problem *q, int ranks, int processors, const persistent_plan *p)
 {
     const boundary *b = &q->sides;
     const persistent_table table = persistent_table_of(&q->op);
@@ -155,11 +105,10 @@ static void check_plan(const problem *q, const persistent_plan *p)
     const int depth = p->steps_between * q->op.radius;
     const axis x = { q, 'x', 1, (int)q->nx, p->tiles_x, p->width, 32 * t->columns, p->halo_x, t->columns,
                      depth, boundary_mirrors(b->x_low.kind), boundary_mirrors(b->x_high.kind), t->flags };
-    const axis y = { q, 'y', q->ranks, (int)q->ny, p->tiles_y, p->height, t->rows * p->warps, p->halo_y, 1,
+    const axis y = { q, 'y', ranks, (int)q->ny, p->tiles_y, p->height, t->rows * p->warps, p->halo_y, 1,
                      depth, boundary_mirrors(b->y_low.kind), boundary_mirrors(b->y_high.kind), t->flags };
     CHECK(&x, t->radius == q->op.radius && p->steps_between >= 1 && p->step_s > 0);
-    CHECK(&x, p->warps >= 1 && p->warps <= t->warps);
-    CHECK(&x, p->tiles_x * p->tiles_y <= q->processors);
+    CHECK(&x, p->warps >= 1 && p->warps <= t->warps && p->tiles_x * p->tiles_y <= processors);
     check_axis(&x);
     check_axis(&y);
 }
@@ -173,21 +122,19 @@ static int64_t random_side(int unit)
 
 static void every_cell_once(void **unused)
 {
-    enum { ROWS_MAX = 16 };
-    static const int units[] = { 8, 8, 2, 1 }; /* of widths; no lane has one column */
+    enum { ROWS_MAX = 16, PAIRS = SIDE_PAIRS * SIDE_PAIRS, GPUS = 4, STENCILS = 2 * RADIUS_MAX };
+    static const int units[] = { 8, 8, 2, 1 }, processors[GPUS] = { 1, 16, 108, 132 };
     int plans[2][ROWS_MAX] = { { 0 } };
-    for (int i = 0; i < 2 * RADIUS_MAX * GPUS * SIDE_PAIRS * SIDE_PAIRS * SIZES; i++) {
-        const int pair = i % (SIDE_PAIRS * SIDE_PAIRS), gpu = i / (SIDE_PAIRS * SIDE_PAIRS) % GPUS;
-        const int kind = i / (SIDE_PAIRS * SIDE_PAIRS * GPUS) % (2 * RADIUS_MAX);
+    for (int i = 0; i < PAIRS * GPUS * STENCILS * SIZES; i++) {
+        const int pair = i % PAIRS, gpu = processors[i / PAIRS % GPUS], kind = i / PAIRS / GPUS % STENCILS,
+                  ranks = i / PAIRS / GPUS / STENCILS % RANKS_MAX + 1;
         const problem q = { .op = { .form = STENCIL_STAR, .radius = 1 + kind / 2, .type = (dtype)(kind % 2) },
                             .nx = random_side(units[random_below(4)]),
                             .ny = random_side(1),
-                            .ranks = i / (SIDE_PAIRS * SIDE_PAIRS * GPUS * 2 * RADIUS_MAX) % RANKS_MAX + 1,
-                            .sides = side_pairs_of(pair % SIDE_PAIRS, pair / SIDE_PAIRS),
-                            .processors = processors[gpu] };
+                            .sides = side_pairs_of(pair % SIDE_PAIRS, pair / SIDE_PAIRS) };
         persistent_plan p;
-        if (!plan_of(&q, &p)) continue;
-        check_plan(&q, &p);
+        if (!persistent_plan_of(&q.op, q.nx, q.ny, &q.sides, ranks > 1, gpu, &p)) continue;
+        check_plan(&q, ranks, gpu, &p);
         plans[q.op.type][p.tiling]++;
     }
     for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
@@ -204,28 +151,28 @@ static void every_cell_once(void **unused)
     }
 }
 
-/* Each of a field that has a plan, but for one thing. */
+/* A field that has a plan, but for one thing. */
 static void no_plan(void **unused)
 {
-    const problem good = { .op = { .form = STENCIL_STAR, .radius = 1, .type = DTYPE_F32 },
-                           .nx = 256,
-                           .ny = 255,
-                           .ranks = 1,
-                           .sides = side_pairs_of(0, 0),
-                           .processors = 132 };
-    problem q[] = { good, good, good, good, good, good, good, good };
-    enum { ALL = sizeof q / sizeof *q };
-    q[0].op.form = STENCIL_LINE;
-    q[1].op.form = STENCIL_BOX;
-    q[2].op.has_prev = true;
-    q[3].op.radius = RADIUS_MAX + 1;
-    q[4].nx = 255;
-    q[5].nx = q[5].ny = 1 << 13;
-    q[6].processors = 1;
+    static const struct {
+        stencil_form form;
+        int radius;
+        bool has_prev;
+        int64_t nx, ny;
+        int processors;
+    } cases[] = { { STENCIL_LINE, 1, false, 256, 255, 132 },     { STENCIL_BOX, 1, false, 256, 255, 132 },
+                  { STENCIL_STAR, 1, true, 256, 255, 132 },      { STENCIL_STAR, 5, false, 256, 255, 132 },
+                  { STENCIL_STAR, 1, false, 255, 255, 132 },     { STENCIL_STAR, 1, false, 8192, 8192, 132 },
+                  { STENCIL_STAR, 1, false, 256, 255, 1 },       { STENCIL_STAR, 1, false, 256, 255, 132 } };
+    enum { ALL = sizeof cases / sizeof *cases };
+    const boundary wrap = side_pairs_of(0, 0);
     for (int i = 0; i < 2 * ALL; i++) {
+        const stencil op = { .form = cases[i / 2].form, .radius = cases[i / 2].radius,
+                             .type = (dtype)(i % 2), .has_prev = cases[i / 2].has_prev };
         persistent_plan p;
-        q[i / 2].op.type = (dtype)(i % 2);
-        if (plan_of(&q[i / 2], &p) != (i / 2 == ALL - 1)) fail_msg("number %d, %s", i / 2, dtype_name(i % 2));
+        const bool has = persistent_plan_of(&op, cases[i / 2].nx, cases[i / 2].ny, &wrap, false,
+                                            cases[i / 2].processors, &p);
+        if (has != (i / 2 == ALL - 1)) fail_msg("number %d, %s", i / 2, dtype_name(op.type));
     }
 }
 

@@ -1,30 +1,16 @@
 /* The plan of a pass of several steps on CUDA stores each cell of its box once, by a warp that has all the
  * cells it depends on, and its model ends no pass before its work can be done. Pure arithmetic, no GPU: random
  * boxes, sides, kernels and ways to cut. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "support/several_steps.h"
 #include "temporal/temporal.h"
 #include "temporal/temporal_plan.h"
 
 enum { CASES = 60000, PROCESSORS = 132, SIDE_MAX = 500, NARROW = 70 };
 
-static uint64_t state = 5;
-static int64_t random_below(int64_t n)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (int64_t)((state >> 33) % (uint64_t)n);
-}
 static int64_t random_within(int64_t low, int64_t high) { return low + random_below(high - low + 1); }
 
 typedef struct pass {
-    stencil op;
+    problem of;
     const temporal_tiling *tiling;
     temporal_strips strips;
     temporal_pace pace;
@@ -34,22 +20,12 @@ typedef struct pass {
     temporal_plan plan;
 } pass;
 
-static const char *text_of(const pass *p)
-{
-    static char text[300];
-    snprintf(
-        text, sizeof text,
-        "form %d, %s, r = %d, %d steps, two levels %d, use %d, grid %lldx%lld, box %lld..%lld x %lld..%lld, "
-        "sides %d%d %d%d",
-        (int)p->op.form, dtype_name(p->op.type), p->op.radius, p->tiling->steps, p->op.has_prev,
-        (int)p->tiling->use, (long long)p->shape.nx, (long long)p->shape.ny, (long long)p->cells.x0,
-        (long long)p->cells.x1, (long long)p->cells.y0, (long long)p->cells.y1, (int)p->sides.x_low.kind,
-        (int)p->sides.x_high.kind, (int)p->sides.y_low.kind, (int)p->sides.y_high.kind);
-    return text;
-}
-#define CHECK(p, condition)                                      \
-    do {                                                         \
-        if (!(condition)) fail_msg("%s: %s", #condition, text_of(p)); \
+#define CHECK(p, condition)                                                                              \
+    do {                                                                                                 \
+        if (!(condition))                                                                                \
+            fail_msg("%s: %s, use %d, box %lld..%lld x %lld..%lld", #condition, problem_text(&(p)->of),   \
+                     (int)(p)->tiling->use, (long long)(p)->cells.x0, (long long)(p)->cells.x1,          \
+                     (long long)(p)->cells.y0, (long long)(p)->cells.y1);                                \
     } while (0)
 
 /* Of an axis of n cells whose ghosts, `depth` deep, are data but for those beyond sides that mirror. */
@@ -66,24 +42,26 @@ static void random_range(int64_t n, int64_t depth, boundary_side low, boundary_s
 static pass random_pass(void)
 {
     static const boundary_kind kinds[] = { BOUNDARY_NONE, BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN };
-    pass p = { .op = { .form = random_below(3) ? STENCIL_STAR : STENCIL_BOX } };
-    p.op.type = (dtype)random_below(2);
-    p.op.has_prev = p.op.form == STENCIL_STAR && random_below(2);
-    const temporal_table table = temporal_table_of(&p.op);
-    p.tiling = &table.tilings[random_below(table.count)];
-    p.op.radius = p.tiling->radius;
-    const int depth = p.tiling->steps * p.tiling->radius;
+    stencil op = { .form = random_below(3) ? STENCIL_STAR : STENCIL_BOX, .type = (dtype)random_below(2) };
+    op.has_prev = op.form == STENCIL_STAR && random_below(2);
+    const temporal_table table = temporal_table_of(&op);
+    const temporal_tiling *t = &table.tilings[random_below(table.count)];
+    op.radius = t->radius;
+    const int depth = t->steps * t->radius;
     const int deeper = (int)(depth + random_below(20)); /* the pass may itself make ghosts of later ones */
-    const int64_t nx = random_within(p.op.radius, random_below(2) ? SIDE_MAX : NARROW);
-    const int64_t ny = random_within(p.op.radius, random_below(3) ? NARROW : SIDE_MAX);
-    p.shape = field_shape_make(p.op.type, nx, ny, deeper, deeper);
-    p.sides.x_low.kind = kinds[random_below(3)], p.sides.x_high.kind = kinds[random_below(3)];
-    p.sides.y_low.kind = kinds[random_below(3)], p.sides.y_high.kind = kinds[random_below(3)];
-    if (random_below(4) == 0) p.sides.x_low.kind = p.sides.x_high.kind = BOUNDARY_PERIODIC;
-    random_range(nx, deeper - depth, p.sides.x_low, p.sides.x_high, &p.cells.x0, &p.cells.x1);
-    random_range(ny, deeper - depth, p.sides.y_low, p.sides.y_high, &p.cells.y0, &p.cells.y1);
-    p.strips = temporal_strips_of(&p.op, p.tiling, p.tiling->warps, (int)random_within(1, PROCESSORS));
-    p.pace = temporal_pace_of(&p.op, p.tiling);
+    const int64_t nx = random_within(op.radius, random_below(2) ? SIDE_MAX : NARROW),
+                  ny = random_within(op.radius, random_below(3) ? NARROW : SIDE_MAX);
+    boundary b = { { kinds[random_below(3)], 0 }, { kinds[random_below(3)], 0 },
+                   { kinds[random_below(3)], 0 }, { kinds[random_below(3)], 0 } };
+    if (random_below(4) == 0) b.x_low.kind = b.x_high.kind = BOUNDARY_PERIODIC;
+    pass p = { .of = { op, b, nx, ny, t->steps },
+               .tiling = t,
+               .strips = temporal_strips_of(&op, t, t->warps, (int)random_within(1, PROCESSORS)),
+               .pace = temporal_pace_of(&op, t),
+               .shape = field_shape_make(op.type, nx, ny, deeper, deeper),
+               .sides = b };
+    random_range(nx, deeper - depth, b.x_low, b.x_high, &p.cells.x0, &p.cells.x1);
+    random_range(ny, deeper - depth, b.y_low, b.y_high, &p.cells.y0, &p.cells.y1);
     if (random_below(2)) p.pace.waves = (int)random_within(1, 3);
     if (random_below(2)) p.pace.warps = 1;
     p.plan = temporal_plan_of(&p.strips, &p.pace, &p.shape, p.cells, &p.sides);
@@ -190,11 +168,10 @@ static void all_numbers_of_steps(void **unused)
                              .has_prev = i / 8 % 2 };
         const bool has = op.form != STENCIL_BOX || (!op.has_prev && op.radius <= 2);
         assert_int_equal(temporal_longest(&op, 1, TEMPORAL_PLAIN), has);
-        int before = 0;
-        for (int most = 1; most <= 20; most++) {
-            const int steps = temporal_longest(&op, most, TEMPORAL_PLAIN);
+        for (int most = 1, before = 0; most <= 20; most++) {
+            const int steps = temporal_longest(&op, most, TEMPORAL_PLAIN),
+                      norm = temporal_longest(&op, most, TEMPORAL_NORM);
             assert_true(steps <= most && (steps == before || steps == most));
-            const int norm = temporal_longest(&op, most, TEMPORAL_NORM);
             assert_true(norm == 0 || (norm <= most && temporal_longest(&op, norm, TEMPORAL_PLAIN) == norm));
             before = steps;
         }

@@ -1,5 +1,5 @@
 # Fields in host memory, whose rows stream through the device (run.memory = host), in whole runs. The device is a host device with some
-# hundred KiB, as it has to be where there is no GPU; tests/kernels/test_streaming_equals_single_steps has all shapes and sides.
+# hundred KiB, as it has to be where there is no GPU; tests/kernels/test_temporal_equals_single_steps has all shapes and sides.
 load ../support/helper
 
 small=(run.device=host run.memory=host run.device_memory=300k)

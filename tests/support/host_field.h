@@ -53,11 +53,11 @@ static inline void *host_field_clone(device *d, const field_shape *f, const void
 
 static inline void host_field_free(device *d, void *data) { d->free(d, DEVICE_MEMORY_DEVICE, data); }
 
-/* Ghosts beyond all sides; s: NULL, or a stream of d. */
+/* Ghosts beyond all sides, those at most `depth` deep. */
 static inline void host_field_fill_ghosts(device *d, const field_shape *f, void *field, const boundary *sides,
-                                          device_stream *s)
+                                          int depth, device_stream *s)
 {
-    const int64_t dx = f->depth_x, dy = f->depth_y;
+    const int64_t dx = depth < f->depth_x ? depth : f->depth_x, dy = depth < f->depth_y ? depth : f->depth_y;
     const box boxes[] = { { -dx, 0, 0, f->ny },
                           { f->nx, f->nx + dx, 0, f->ny },
                           { -dx, f->nx + dx, -dy, 0 },
@@ -72,7 +72,7 @@ static inline void host_field_step(device *d, const field_shape *f, void *level[
     const box all = field_own(f);
     for (int i = 0; i < steps; i++) {
         void *const cur = level[0], *const next = level[1];
-        host_field_fill_ghosts(d, f, cur, sides, s);
+        host_field_fill_ghosts(d, f, cur, sides, ((const device_host *)d)->op.radius, s);
         assert_int_equal(d->stencil_pass(d, f, next, cur, has_prev ? next : NULL, &all, 1, s), 0);
         level[0] = next, level[1] = cur;
     }

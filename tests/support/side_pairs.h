@@ -1,5 +1,4 @@
-/* Kinds of sides that single steps and several steps at once must agree on: those of an axis, low and high.
- * */
+/* Kinds of sides that single steps and several steps at once must agree on: those of an axis, low and high. */
 #pragma once
 
 #include "core/boundary.h"
@@ -12,7 +11,7 @@ static const boundary_kind side_pairs[][2] = {
 enum { SIDE_PAIRS = sizeof side_pairs / sizeof *side_pairs };
 
 /* Pairs along x and y, each side with a value of its own. */
-static boundary side_pairs_of(int along_x, int along_y)
+static inline boundary side_pairs_of(int along_x, int along_y)
 {
     const boundary b = { { side_pairs[along_x][0], 0.3 }, { side_pairs[along_x][1], -0.7 },
                          { side_pairs[along_y][0], 1.1 }, { side_pairs[along_y][1], 0.0 } };
