@@ -24,9 +24,6 @@ cat <<END
 .B OMP_NUM_THREADS
 threads per rank, if run.threads is 0
 .TP
-.B NO_COLOR
-if set and not empty: print no colours
-.TP
 .B SLURM_JOB_END_TIME
 when a run stops, with a checkpoint, if run.wall_limit is 0
 .SH SEE ALSO

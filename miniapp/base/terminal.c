@@ -3,34 +3,17 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ranks/check.h"
-
-/* Columns that [at, end) takes: an escape sequence up to its 'm' takes none. */
-static int columns_of(const char *at, const char *end)
-{
-    int columns = 0;
-    while (at < end) {
-        if (*at == '\033') at += strcspn(at, "m") + 1;
-        else {
-            at++;
-            columns++;
-        }
-    }
-    return columns;
-}
 
 /* The place to break a line: the last space that fits, else the first one; `end`: it fits, or has none. */
 static const char *break_of(const char *line, const char *end, int room)
 {
-    const char *at = end;
-    if (columns_of(line, end) <= room) return end;
-    for (const char *p = line + strspn(line, " "); p < end; p++) {
-        if (*p != ' ' || p[-1] == ' ') continue;
-        if (columns_of(line, p) > room) return at < end ? at : p;
-        at = p;
-    }
+    const char *const first = line + strspn(line, " "), *at = line + room;
+    if (end - line <= room) return end;
+    while (at > first && *at != ' ') at--;
+    if (at <= first) at = first + strcspn(first, " \n");
+    while (at > first && at[-1] == ' ') at--;
     return at;
 }
 
@@ -77,12 +60,4 @@ void terminal_text_end(terminal_text *t, int indent)
     terminal_wrap(stdout, terminal_text_take(t), indent);
     fflush(stdout);
     free(t->text);
-}
-
-/* mpirun gives its ranks a terminal for stdout wherever it writes itself, but never for stderr. */
-bool terminal_has_colour(void)
-{
-    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1 && !(no_colour && no_colour[0]) && term &&
-           strcmp(term, "dumb") != 0;
 }

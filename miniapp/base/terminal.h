@@ -1,13 +1,12 @@
-/* Text for people: lines of a given width, and colour on a terminal. */
+/* Text for people: lines of a given width. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdio.h>
 
 enum { TERMINAL_COLUMNS = 99 }; /* the widest line */
 
 /* Lines longer than that go on below, `indent` columns in, broken at a space; a word that is longer stays
- * whole. Colours take no room. */
+ * whole. */
 void terminal_wrap(FILE *to, const char *text, int indent);
 /* The same of a text that is printed with that format. */
 __attribute__((format(printf, 3, 4))) void terminal_say(FILE *to, int indent, const char *format, ...);
@@ -22,6 +21,3 @@ typedef struct terminal_text {
 FILE *terminal_text_begin(terminal_text *t);
 char *terminal_text_take(terminal_text *t);
 void terminal_text_end(terminal_text *t, int indent);
-
-/* Is stdout read by a person, and NO_COLOR unset or empty? */
-bool terminal_has_colour(void);

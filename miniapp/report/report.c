@@ -186,14 +186,7 @@ static void print_checkpoints(FILE *to, const report *r)
 
 static void print_verdict(FILE *to, const report *r)
 {
-    static const char *const colour[] = {
-        [VERIFY_EXACT] = "\033[32m",
-        [VERIFY_FAILED] = "\033[1;31m",
-        [VERIFY_UNCHECKED] = "\033[33m",
-    };
-    const bool coloured = terminal_has_colour();
-    fprintf(to, "verdict      %s%s%s", coloured ? colour[r->verdict.verdict] : "",
-            verify_name[r->verdict.verdict], coloured ? "\033[0m" : "");
+    fprintf(to, "verdict      %s", verify_name[r->verdict.verdict]);
     if (r->verdict.verdict != VERIFY_UNCHECKED || !isnan(r->verdict.max_error))
         fprintf(to, ": max error %.3e, bound %.3e, every cell checked", r->verdict.max_error,
                 r->verdict.bound);

@@ -43,6 +43,22 @@ static void random_deck(void)
         ONE_OF("on", "on", "off"), any(3));
 }
 
+/* Each kind of link has the transport whose exchange is shortest, half of peer's counted; staged if none
+ * serves. */
+static void assert_fastest(const plan *p)
+{
+    const plan_exchange *const e = &p->exchange;
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
+        const transport_kind taken = e->favourite[kind];
+        for (int t = 0; t < TRANSPORT_KINDS && e->links[kind] > 0 && cfg.run.transport == TRANSPORT_AUTO; t++)
+            assert_true(!e->tried || e->slowest_s[taken][kind] * (taken == TRANSPORT_PEER ? 0.5 : 1) <=
+                                         e->slowest_s[t][kind] * (t == TRANSPORT_PEER ? 0.5 : 1));
+        assert_true(!e->tried || isfinite(e->slowest_s[taken][kind]) || taken == TRANSPORT_STAGED);
+    }
+    for (int k = 0; k < DECOMP_NEIGHBOURS && e->grid == &p->grid; k++)
+        if (e->kind[k] >= 0) assert_int_equal(p->choice.toward[k], e->favourite[e->kind[k]]);
+}
+
 /* One link is looked at: each costs a plan. */
 static void assert_both_ends_agree(const plan *p, const plan_facts *facts)
 {
@@ -125,6 +141,7 @@ static void a_thousand_decks(void **state)
         if (made_status != 0) continue; /* too many ranks for the grid */
         made++;
         assert_fits(&run, &facts);
+        assert_fastest(&run);
         theirs.rank = any(ranks);
         assert_same_choices(&run, plan_of(&theirs, true));
         assert_fits(plan_of(&facts, false), &facts);

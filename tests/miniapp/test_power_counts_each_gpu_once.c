@@ -17,11 +17,26 @@
 #undef nvml_read
 #include "report/report.h"
 
-static bool there = true, refuses_init, refuses_power;
-static const char *missing = "";
-static unsigned long long counted_mj, held_ns[2]; /* by power, by heat, as nvml.h numbers them */
+enum { READS_ENERGY = 1, READS_HELD = 2, READS_LIMIT = 4, READS_ALL = 7 };
+static const struct library {
+    const char *uuid; /* of the GPU that is asked for */
+    int reads;
+    const char *missing; /* a function */
+    bool away, refuses_init, refuses_power;
+} cases[] = {
+    { "GPU-1", READS_ALL, .missing = "none" },
+    { "", 0, .missing = "none" },
+    { "GPU-2", 0, .missing = "none" },
+    { "GPU-1", READS_LIMIT, .missing = "none", .refuses_power = true },
+    { "GPU-1", 0, .missing = "nvmlInit_v2" },
+    { "GPU-1", 0, .missing = "nvmlDeviceGetHandleByUUID" },
+    { "GPU-1", READS_HELD | READS_LIMIT, .missing = "nvmlDeviceGetTotalEnergyConsumption" },
+    { "GPU-1", 0, .missing = "none", .refuses_init = true },
+    { "GPU-1", 0, .missing = "none", .away = true },
+};
+static const struct library *there;
 
-static int init(void) { return refuses_init ? 9 : 0; }
+static int init(void) { return there->refuses_init ? 9 : 0; }
 static int device_of(const char *uuid, nvml_device *out)
 {
     *out = &there;
@@ -30,14 +45,14 @@ static int device_of(const char *uuid, nvml_device *out)
 static int energy(nvml_device d, unsigned long long *out)
 {
     assert_ptr_equal(d, &there);
-    *out = counted_mj;
-    return refuses_power ? 3 : 0;
+    *out = 1234567;
+    return there->refuses_power ? 3 : 0;
 }
 static int violation(nvml_device d, int policy, nvml_violation *out)
 {
     assert_ptr_equal(d, &there);
-    *out = (nvml_violation){ 7250000, held_ns[policy] };
-    return refuses_power ? 3 : 0;
+    *out = (nvml_violation){ 7250000, policy == 0 ? 2500000000 : 125000000 }; /* as nvml.h numbers them */
+    return there->refuses_power ? 3 : 0;
 }
 static int limit(nvml_device d, unsigned *out)
 {
@@ -48,93 +63,55 @@ static int limit(nvml_device d, unsigned *out)
 
 void *played_dlopen(const char *name, int flags)
 {
-    return there && strcmp(name, "libnvidia-ml.so.1") == 0 ? &there : NULL;
+    return !there->away && strcmp(name, "libnvidia-ml.so.1") == 0 ? &there : NULL;
 }
 
 void *played_dlsym(void *library, const char *name)
 {
+    const nvml played = { .init = init, .device_of = device_of, .energy = energy, .violation = violation,
+                          .limit = limit };
     const struct {
         const char *name;
-        void *function;
+        size_t at;
     } all[] = {
-        { "nvmlInit_v2", *(void **)&(int (*)(void)){ init } },
-        { "nvmlDeviceGetHandleByUUID", *(void **)&(int (*)(const char *, nvml_device *)){ device_of } },
-        { "nvmlDeviceGetTotalEnergyConsumption",
-          *(void **)&(int (*)(nvml_device, unsigned long long *)){ energy } },
-        { "nvmlDeviceGetViolationStatus",
-          *(void **)&(int (*)(nvml_device, int, nvml_violation *)){ violation } },
-        { "nvmlDeviceGetEnforcedPowerLimit", *(void **)&(int (*)(nvml_device, unsigned *)){ limit } },
+        { "nvmlInit_v2", offsetof(nvml, init) },
+        { "nvmlDeviceGetHandleByUUID", offsetof(nvml, device_of) },
+        { "nvmlDeviceGetTotalEnergyConsumption", offsetof(nvml, energy) },
+        { "nvmlDeviceGetViolationStatus", offsetof(nvml, violation) },
+        { "nvmlDeviceGetEnforcedPowerLimit", offsetof(nvml, limit) },
     };
-    assert_ptr_equal(library, &there);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(name, all[i].name) == 0) return strcmp(name, missing) == 0 ? NULL : all[i].function;
+        if (strcmp(name, all[i].name) == 0 && strcmp(name, there->missing) != 0)
+            return *(void *const *)((const char *)&played + all[i].at);
     return NULL;
 }
 
-static void assert_unknown(nvml_reading r)
+static void assert_reads(double number, double expected, int known)
 {
-    assert_true(isnan(r.energy_j) && isnan(r.power_held_s) && isnan(r.heat_held_s) && isnan(r.held_at_s) &&
-                isnan(r.power_limit_w));
+    assert_true(known ? fabs(number - expected) < 1e-9 : isnan(number));
 }
 
-/* By a library that is looked for anew. */
-static nvml_reading read_anew(const char *uuid)
+static void counters_are_read_or_unknown(void **state)
 {
-    loaded = (nvml){ 0 };
-    return nvml_read_played(uuid);
-}
-
-static void counters_are_read(void **state)
-{
-    counted_mj = 1234567;
-    held_ns[0] = 2500000000;
-    held_ns[1] = 125000000;
-    const nvml_reading r = read_anew("GPU-1");
-    assert_float_equal(r.energy_j, 1234.567, 1e-9);
-    assert_float_equal(r.power_held_s, 2.5, 1e-12);
-    assert_float_equal(r.heat_held_s, 0.125, 1e-12);
-    assert_float_equal(r.held_at_s, 7.25, 1e-9);
-    assert_float_equal(r.power_limit_w, 700, 1e-9);
-    assert_unknown(nvml_read_played(""));
-    assert_unknown(nvml_read_played("GPU-2"));
-}
-
-static void what_is_refused_is_unknown(void **state)
-{
-    refuses_power = true;
-    nvml_reading r = read_anew("GPU-1");
-    assert_true(isnan(r.energy_j) && isnan(r.power_held_s) && isnan(r.heat_held_s));
-    assert_float_equal(r.power_limit_w, 700, 1e-9);
-    refuses_power = false;
-    missing = "nvmlInit_v2";
-    assert_unknown(read_anew("GPU-1"));
-    missing = "nvmlDeviceGetHandleByUUID";
-    assert_unknown(read_anew("GPU-1"));
-    missing = "nvmlDeviceGetTotalEnergyConsumption";
-    r = read_anew("GPU-1");
-    assert_true(isnan(r.energy_j) && r.power_held_s > 0);
-    missing = "";
-    refuses_init = true;
-    assert_unknown(read_anew("GPU-1"));
-    refuses_init = false;
-    there = false;
-    assert_unknown(read_anew("GPU-1"));
-    there = true;
-    assert_unknown(nvml_read_played("GPU-1")); /* it is looked for once */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        there = &cases[i];
+        loaded = (nvml){ 0 };
+        const nvml_reading r = nvml_read_played(there->uuid);
+        assert_reads(r.energy_j, 1234.567, there->reads & READS_ENERGY);
+        assert_reads(r.power_held_s, 2.5, there->reads & READS_HELD);
+        assert_reads(r.heat_held_s, 0.125, there->reads & READS_HELD);
+        assert_reads(r.held_at_s, 7.25, there->reads & READS_HELD);
+        assert_reads(r.power_limit_w, 700, there->reads & READS_LIMIT);
+    }
+    there = cases;
+    assert_true(isnan(nvml_read_played("GPU-1").energy_j)); /* the library is looked for once */
 }
 
 /* Its counters were read 2.5 s apart. */
 typedef struct power_rank {
     bool speaks;
-    nvml_reading before, after;
+    double joules, power_s, heat_s, limit_w;
 } power_rank;
-
-static power_rank rank_of(bool speaks, double joules, double power_s, double heat_s, double limit_w)
-{
-    return (power_rank){ speaks,
-                         { 1000, 10, 20, 5, 0 },
-                         { 1000 + joules, 10 + power_s, 20 + heat_s, 7.5, limit_w } };
-}
 
 /* Over those ranks, with an MPI whose smallest and largest of a NaN are the first number. */
 static power_use power_sum(const power_rank *rank, int ranks, double seconds, double updates)
@@ -142,7 +119,9 @@ static power_use power_sum(const power_rank *rank, int ranks, double seconds, do
     timer_spread all[POWER_NUMBERS];
     for (int r = 0; r < ranks; r++) {
         double mine[POWER_NUMBERS];
-        power_read(mine, rank[r].speaks, rank[r].before, rank[r].after);
+        power_read(mine, rank[r].speaks, (nvml_reading){ 1000, 10, 20, 5, 0 },
+                   (nvml_reading){ 1000 + rank[r].joules, 10 + rank[r].power_s, 20 + rank[r].heat_s, 7.5,
+                                   rank[r].limit_w });
         for (int i = 0; i < POWER_NUMBERS; i++) {
             timer_spread *a = &all[i];
             if (r == 0) *a = (timer_spread){ .min = mine[i], .max = mine[i] };
@@ -154,72 +133,56 @@ static power_use power_sum(const power_rank *rank, int ranks, double seconds, do
     return power_of(all, seconds, updates);
 }
 
-static void each_gpu_counts_once(void **state)
-{
-    const power_rank all[] = { rank_of(true, 800, 1, 0, 700), rank_of(true, 400, 0, 0.5, 650),
-                               rank_of(false, 803, 1.1, 0, 700) };
-    const power_use u = power_sum(all, 3, 2.0, 6e9);
-    assert_int_equal(u.gpus, 2);
-    assert_float_equal(u.energy_j, 1200, 1e-9);
-    assert_float_equal(u.update_j, 2e-7, 1e-15);
-    assert_float_equal(u.power_w, 300, 1e-9);
-    assert_float_equal(u.power_limit_w, 650, 1e-9);
-    assert_float_equal(u.held_by_power, 0.4, 1e-12);
-    assert_float_equal(u.held_by_heat, 0.2, 1e-12);
-}
+/* A GPU that two ranks share, one alone, one whose loop is short, ranks of which some cannot read, a host. */
+static const struct {
+    int ranks;
+    power_rank rank[3];
+    double seconds, updates;
+    const char *json, *printed;
+} sums[] = {
+    { 3, { { true, 800, 1, 0, 700 }, { true, 400, 0, 0.5, 650 }, { false, 803, 1.1, 0, 700 } }, 2, 2400,
+      "{\"energy_j\":1200.0,\"gpus\":2,\"held_by_heat\":0.2,\"held_by_power\":0.4,\"power_limit_w\":650.0,"
+      "\"power_w\":300.0,\"update_j\":0.5}",
+      "power        300 W per GPU (limit: 650), 5e+08 nJ per cell and step\n"
+      "clock        held down by the power limit for 40 % of the steps' time\n"
+      "clock        held down by heat for 20 % of the steps' time\n" },
+    { 1, { { true, 1300, 0.85, 0.001, 700 } }, 2, 2600,
+      "{\"energy_j\":1300.0,\"gpus\":1,\"held_by_heat\":0.0004,\"held_by_power\":0.34,"
+      "\"power_limit_w\":700.0,\"power_w\":650.0,\"update_j\":0.5}",
+      "power        650 W per GPU (limit: 700), 5e+08 nJ per cell and step\n"
+      "clock        held down by the power limit for 34 % of the steps' time\n" },
+    { 1, { { true, 40, 0.05, 0, 700 } }, 0.1, 1e9,
+      "{\"energy_j\":null,\"gpus\":1,\"held_by_heat\":null,\"held_by_power\":null,\"power_limit_w\":700.0,"
+      "\"power_w\":null,\"update_j\":null}", "" },
+    { 3, { { true, 800, NAN, 0, 700 }, { true, NAN, 1, 0, NAN }, { true, 1, 1, 0, 600 } }, 2, 1e9,
+      "{\"energy_j\":null,\"gpus\":3,\"held_by_heat\":0.0,\"held_by_power\":null,\"power_limit_w\":null,"
+      "\"power_w\":null,\"update_j\":null}", "" },
+    { 1, { { false, 1, 1, 1, 1 } }, 2, 1e12, "null", "" },
+};
 
-static void a_short_loop_says_nothing(void **state)
+static void each_gpu_counts_once_and_one_unknown_makes_the_sum_unknown(void **state)
 {
-    const power_rank all[] = { rank_of(true, 40, 0.05, 0, 700) };
-    const power_use u = power_sum(all, 1, 0.1, 1e9);
-    assert_true(isnan(u.energy_j) && isnan(u.power_w) && isnan(u.update_j) && isnan(u.held_by_power) &&
-                isnan(u.held_by_heat));
-}
-
-static void one_unknown_makes_the_sum_unknown(void **state)
-{
-    const power_rank all[] = { rank_of(true, 800, NAN, 0, 700), rank_of(true, NAN, 1, 0, NAN),
-                               rank_of(true, 1, 1, 0, 600) };
-    const power_use u = power_sum(all, 3, 2.0, 1e9);
-    json_t *use = power_json(&u);
-    char *text = json_dumps(use, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(use);
-    assert_string_equal(
-        text,
-        "{\"energy_j\":null,\"gpus\":3,\"held_by_heat\":0.0,\"held_by_power\":null,\"power_limit_w\":null,"
-        "\"power_w\":null,\"update_j\":null}");
-    free(text);
-}
-
-/* And of the host nothing. */
-static void lines_say_what_is_known(void **state)
-{
-    char *text = NULL;
-    size_t bytes;
-    FILE *to = open_memstream(&text, &bytes);
-    assert_non_null(to);
-    const power_rank gpu[] = { rank_of(true, 1300, 0.85, 0.001, 700) },
-                     host[] = { rank_of(false, 1, 1, 1, 1) };
-    const power_use u = power_sum(gpu, 1, 2.0, 1e12), none = power_sum(host, 1, 2.0, 1e12);
-    power_print(to, &u);
-    power_print(to, &none);
-    fclose(to);
-    assert_string_equal(text, "power        650 W per GPU (limit: 700), 1.3 nJ per cell and step\n"
-                              "clock        held down by the power limit for 34 % of the steps' time\n");
-    free(text);
-    assert_int_equal(none.gpus, 0);
-    assert_true(json_is_null(power_json(&none)));
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        char printed[512] = "";
+        FILE *const to = fmemopen(printed, sizeof printed, "w");
+        const power_use u = power_sum(sums[i].rank, sums[i].ranks, sums[i].seconds, sums[i].updates);
+        json_t *const use = power_json(&u);
+        char *const text =
+            json_dumps(use, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        power_print(to, &u);
+        fclose(to);
+        assert_string_equal(text, sums[i].json);
+        assert_string_equal(printed, sums[i].printed);
+        free(text);
+        json_decref(use);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counters_are_read),
-        cmocka_unit_test(what_is_refused_is_unknown),
-        cmocka_unit_test(each_gpu_counts_once),
-        cmocka_unit_test(a_short_loop_says_nothing),
-        cmocka_unit_test(one_unknown_makes_the_sum_unknown),
-        cmocka_unit_test(lines_say_what_is_known),
+        cmocka_unit_test(counters_are_read_or_unknown),
+        cmocka_unit_test(each_gpu_counts_once_and_one_unknown_makes_the_sum_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

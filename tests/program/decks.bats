@@ -54,7 +54,7 @@ run_deck() { # ranks deck changes...
     for file in board shape point; do h5diff $file.h5 "$top/inputs/$file.h5"; done
 }
 
-# Which keys these are: test_config_round_trips.
+# Which keys these are: test_config_reads_or_refuses.
 @test "keys that the kind does not use are said, and in the record; those of a resolved deck are not" {
     local unused="not used by this kind, grid and initial value: problem.alpha, problem.mode_y"
     deck d.ini problem.kind=laplace problem.alpha=.1 problem.mode_y=3 grid.nx=40 time.steps=3

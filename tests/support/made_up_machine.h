@@ -13,12 +13,15 @@
 /* A trial's answers; a way of INFINITY does not serve. */
 static struct made_up {
     double exchange_s[TRANSPORT_KINDS][LINK_KINDS];
-    const char *no_halos, *no_peer_transposes, *no_aware, *no_in_kernel; /* reasons; NULL: can be had */
+    double no_halos, no_peer_transposes, no_aware, no_in_kernel; /* 0: can be had */
     double single_step_s, longest_step_s, shorter_step_s; /* of blocks of most and of the next fewer steps */
     double persistent_step_s, overlapped_s, exchange_first_s;
-    int norm_most; /* steps that a pass with its norm has at most */
-    int asked;     /* how often anything was */
+    double norm_most; /* steps that a pass with its norm has at most */
+    double share;     /* ranks that share a GPU */
+    double room;      /* memory of a rank in fields; 0: enough */
+    int asked;        /* how often anything was */
 } m;
+enum { MADE_UP_ANSWERS = offsetof(struct made_up, asked) / sizeof(double) };
 static config cfg;
 static int made_status; /* of the last plan, and why */
 static sentence made_why;
@@ -31,7 +34,8 @@ static int all_serve(void **state)
                           .shorter_step_s = 1.5e-3,
                           .overlapped_s = 1e-3,
                           .exchange_first_s = 1e-3,
-                          .norm_most = 32 };
+                          .norm_most = 32,
+                          .share = 1 };
     for (int t = 0; t < TRANSPORT_KINDS; t++) m.exchange_s[t][0] = m.exchange_s[t][1] = 1e-5;
     return 0;
 }
@@ -39,7 +43,7 @@ static int all_serve(void **state)
 static int made_block_steps(const plan_facts *f, int most, bool norm)
 {
     int steps = 32;
-    if (norm && m.norm_most < most) most = m.norm_most;
+    if (norm && m.norm_most < most) most = (int)m.norm_most;
     while (f->device != DEVICE_HOST && steps > most) steps /= 2;
     return f->device == DEVICE_HOST ? most : steps;
 }
@@ -55,11 +59,11 @@ static void made_exchange(void *context, plan *p, link_kind kind, const transpor
 
 static bool made_can(void *context, const plan *p, plan_part what, transport_kind over, sentence *why)
 {
-    const char *const reason = what == PLAN_HALOS       ? m.no_halos
-                               : what == PLAN_IN_KERNEL ? m.no_in_kernel
-                               : over == TRANSPORT_PEER ? m.no_peer_transposes
-                                                        : m.no_aware;
-    return !reason || sentence_refuse(why, "%s", reason);
+    const double refused = what == PLAN_HALOS       ? m.no_halos
+                           : what == PLAN_IN_KERNEL ? m.no_in_kernel
+                           : over == TRANSPORT_PEER ? m.no_peer_transposes
+                                                    : m.no_aware;
+    return refused == 0 || sentence_refuse(why, "a made-up refusal");
 }
 
 static void made_blocks(void *context, const plan *p, plan_way way[], int count)
@@ -91,7 +95,7 @@ static plan_facts facts_of(device_kind kind, int ranks, int per_host)
                          .ranks = ranks,
                          .hosts = (ranks + per_host - 1) / per_host,
                          .per_host = per_host,
-                         .most_on_device = 1,
+                         .most_on_device = (int)m.share,
                          .no_graphs = kind == DEVICE_HOST ? "the host device has no graphs" : NULL,
                          .block_steps = made_block_steps };
 }
