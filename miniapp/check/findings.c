@@ -1,6 +1,8 @@
 #include "check/findings.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ranks/check.h"
 
@@ -49,27 +51,16 @@ void check_findings_create(check_findings *f, device_kind kind, int ranks)
 
 void check_findings_destroy(check_findings *f)
 {
-    free(f->rank);
+    for (int i = 0; i < f->figures; i++) free(f->figure[i].wrong);
     free(f->figure);
-    free(f->fault);
+    free(f->rank);
     *f = (check_findings){ .ranks = 0 };
 }
 
-/* Room for one more, doubled when it is full: a number of elements that is a power of two. */
-static void *room(void *array, int count, size_t each)
+void check_findings_add(check_findings *f, check_figure figure, const char *wrong)
 {
-    if (count & (count - 1)) return array;
-    return CHECK_ALLOC(realloc(array, (count ? 2 * (size_t)count : 1) * each));
-}
-
-void check_findings_add(check_findings *f, const check_figure *figure)
-{
-    f->figure = room(f->figure, f->figures, sizeof *figure);
-    f->figure[f->figures++] = *figure;
-}
-
-void check_findings_add_fault(check_findings *f, const check_fault *fault)
-{
-    f->fault = room(f->fault, f->faults, sizeof *fault);
-    f->fault[f->faults++] = *fault;
+    figure.wrong = isnan(figure.rate) ? CHECK_ALLOC(strdup(wrong)) : NULL;
+    f->wrong += figure.wrong != NULL;
+    f->figure = CHECK_ALLOC(realloc(f->figure, (size_t)(f->figures + 1) * sizeof figure));
+    f->figure[f->figures++] = figure;
 }

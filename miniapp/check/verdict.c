@@ -33,12 +33,12 @@ typedef struct unit {
     double effect; /* that next to the median of the others', */
     double error;  /* and the error of that */
     bool low;      /* by more than 3 %, and in nine rounds of ten by a third of its effect */
-    double *x;     /* [columns]: the best of each round, NaN where there is none, then of all rounds */
+    double *x;     /* [columns], owned: the best of each round, NaN: there is none; then of all rounds */
 } unit;
 
 typedef struct units {
-    unit *unit;          /* [count], owned; those of one part side by side */
-    double *x, *scratch; /* owned */
+    unit *unit;      /* [count], owned; those of one part side by side */
+    double *scratch; /* owned */
     int count, columns;
 } units;
 
@@ -65,9 +65,8 @@ static double median_of(double *x, int n)
 /* The median of n sorted values but v, which is one of them. */
 static double median_of_others(const double *sorted, int n, double v)
 {
-    const double *const at = bsearch(&v, sorted, (size_t)n, sizeof v, ascending);
-    const int place = at ? (int)(at - sorted) : n, low = (n - 2) / 2, high = (n - 1) / 2;
-    return n < 2 ? 0 : (sorted[low + (low >= place)] + sorted[high + (high >= place)]) / 2;
+    const double *const low = &sorted[(n - 2) / 2], *const high = &sorted[(n - 1) / 2];
+    return n < 2 ? 0 : (low[*low >= v] + high[*high >= v]) / 2;
 }
 
 /* How far a remote quantile of Student's distribution exceeds the normal one's. */
@@ -84,18 +83,18 @@ static bool tells(const check_findings *f, check_like like, unit_kind kind)
            (part == CHECK_LINK ? many : part == CHECK_GPU && (kind == UNIT_RANK || several));
 }
 
-/* Returns for how many units the figure counts. */
-static int add_figure(const check_findings *f, const check_figure *g, unit_kind kind, unit u[2])
+/* A pair counts for two units, but for one component. Returns for how many. */
+static int add_figure(const check_findings *f, const check_figure *g, unit_kind kind, unit *u)
 {
-    const bool single = kind == UNIT_COMPONENT, pair = g->b >= 0;
+    const int ends = g->b < 0 || kind == UNIT_COMPONENT ? 1 : 2;
     if (!(g->rate > 0) || !tells(f, g->like, kind)) return 0;
-    for (int i = 0; i < 1 + (pair && !single); i++) {
-        int a = i ? g->b : g->a, b = single ? g->b : -1;
+    for (int i = 0; i < ends; i++) {
+        int a = i ? g->b : g->a, b = kind == UNIT_COMPONENT ? g->b : -1;
         if (kind == UNIT_HOST) a = f->rank[a].first_of_host;
-        u[i] = (unit){ .like = g->like, .a = a, .b = b, .round = g->round, .best = log(g->rate) };
+        u[i] = (unit){ g->like, a, b, .round = g->round, .best = log(g->rate) };
         u[i].part = (a > b ? a : b) * ((int64_t)1 << 32) + (a > b ? b : a);
     }
-    return 1 + (pair && !single);
+    return ends;
 }
 
 static int by_unit(const void *pa, const void *pb)
@@ -105,15 +104,13 @@ static int by_unit(const void *pa, const void *pb)
     return x->like != y->like ? (int)x->like - (int)y->like : x->a - y->a;
 }
 
-/* Puts column c of the like next to the median of the others. Returns how many have a value there. */
-static int put_beside(units *t, check_like like, int c, double *median)
+/* Column c of a like, sorted, goes to t->scratch. Returns how many units have a value there. */
+static int column_of(const units *t, check_like like, int c)
 {
     int n = 0;
     for (const unit *u = t->unit; u < t->unit + t->count; u++)
         if (u->like == like && !isnan(u->x[c])) t->scratch[n++] = u->x[c];
-    *median = median_of(t->scratch, n);
-    for (const unit *u = t->unit; u < t->unit + t->count; u++)
-        if (u->like == like) u->x[c] -= median_of_others(t->scratch, n, u->x[c]);
+    (void)median_of(t->scratch, n);
     return n;
 }
 
@@ -124,9 +121,9 @@ static double set_noise(check_row *row, const units *t, const check_findings *f)
 {
     double *const x = t->scratch, change = 0, repeated = 0;
     int n = 0;
-    for (int i = 0; i < f->figures; i++)
+    for (int i = 0; i < f->figures && row->rounds < 3; i++)
         if (f->figure[i].like == row->like) x[n++] = isfinite(f->figure[i].noise) ? f->figure[i].noise : 0;
-    if (row->rounds < 3) repeated = median_of(x, n);
+    if (n > 0) repeated = median_of(x, n);
     n = 0;
     for (const unit *u = t->unit; u < t->unit + t->count; u++)
         for (int r = 1; r < row->rounds && u->like == row->like; r++)
@@ -135,9 +132,7 @@ static double set_noise(check_row *row, const units *t, const check_findings *f)
     row->spread = fmax(fmax(noise_least, repeated), change);
     const double noise = fmax(row->spread, change * few(n) * (1 + 2.0 / row->rounds));
     row->noise = -expm1(-noise);
-    n = 0;
-    for (const unit *u = t->unit; u < t->unit + t->count; u++)
-        if (u->like == row->like) x[n++] = u->x[t->columns - 1];
+    n = column_of(t, row->like, t->columns - 1);
     const double middle = median_of(x, n);
     for (int i = 0; i < n; i++) x[i] = fabs(x[i] - middle);
     const double scatter = n < 3 ? 0 : 1.4826 * few(n) * median_of(x, n);
@@ -156,20 +151,18 @@ static bool is_low(const unit *u, const check_row *row)
 /* Sets what the units of a like are next to each other. Its row, where they are components. */
 static check_row put_like(const judge *j, units *t, check_like like)
 {
-    check_row row = { .like = like,
-                      .least = INFINITY,
-                      .least_a = -1,
-                      .least_b = -1,
-                      .noise = NAN,
-                      .smallest = 1,
-                      .reference = NAN };
-    double median;
-    for (int c = 0; c < t->columns - 1; c++)
-        if (put_beside(t, like, c, &median) > 0) row.rounds = c + 1;
-    row.count = put_beside(t, like, t->columns - 1, &median);
-    row.median = exp(median);
+    check_row row = { .like = like, .least = INFINITY, .least_a = -1, .least_b = -1, .smallest = 1 };
+    unit *const end = t->unit + t->count;
+    row.noise = row.reference = NAN;
+    for (int c = 0; c < t->columns; c++) { /* the last one is that of all rounds */
+        row.count = column_of(t, like, c);
+        if (row.count > 0 && c < t->columns - 1) row.rounds = c + 1;
+        row.median = exp(median_of(t->scratch, row.count));
+        for (unit *u = t->unit; u < end; u++)
+            if (u->like == like) u->x[c] -= median_of_others(t->scratch, row.count, u->x[c]);
+    }
     const double error = row.count > 0 ? set_noise(&row, t, j->f) : NAN;
-    for (unit *u = t->unit; u < t->unit + t->count; u++) {
+    for (unit *u = t->unit; u < end; u++) {
         if (u->like != like) continue;
         u->effect = u->x[t->columns - 1];
         u->error = error;
@@ -189,31 +182,37 @@ static units units_create(const judge *j, unit_kind kind)
     const check_findings *f = j->f;
     units t = { .columns = f->rounds + 2 }; /* the round under way has figures too */
     int figures = 0;
-    t.unit = CHECK_ALLOC(malloc((2 * (size_t)f->figures + 2) * sizeof *t.unit));
+    t.unit = CHECK_CALLOC(2 * f->figures + 2, sizeof *t.unit);
+    t.scratch = CHECK_CALLOC(3 * f->figures + 2, sizeof *t.scratch);
     for (int i = 0; i < f->figures; i++) figures += add_figure(f, &f->figure[i], kind, &t.unit[figures]);
     qsort(t.unit, (size_t)figures, sizeof *t.unit, by_unit);
-    for (int i = 0; i < figures; i++) t.count += i == 0 || by_unit(&t.unit[i], &t.unit[i - 1]) != 0;
-    const size_t cells = (size_t)(t.count * t.columns), most = cells + (size_t)(figures + f->figures) + 1;
-    t.x = CHECK_ALLOC(malloc((cells + most) * sizeof *t.x));
-    t.scratch = t.x + cells;
-    for (size_t i = 0; i < cells; i++) t.x[i] = NAN;
-    t.count = 0;
     for (int i = 0; i < figures; i++) {
         const unit g = t.unit[i];
-        if (i == 0 || by_unit(&g, &t.unit[t.count - 1]) != 0) t.unit[t.count++] = g;
+        if (i == 0 || by_unit(&g, &t.unit[t.count - 1]) != 0) {
+            t.unit[t.count] = g;
+            t.unit[t.count].x = CHECK_ALLOC(malloc((size_t)t.columns * sizeof(double)));
+            for (int c = 0; c < t.columns; c++) t.unit[t.count].x[c] = NAN;
+            t.count++;
+        }
         unit *const u = &t.unit[t.count - 1];
-        u->x = t.x + (t.count - 1) * t.columns;
         u->x[g.round] = fmax(u->x[g.round], g.best);
         u->best = u->x[t.columns - 1] = fmax(u->best, g.best);
     }
     j->v->rows = 0;
     for (int l = 0; l < CHECK_LIKES; l++) {
         check_row row = put_like(j, &t, (check_like)l);
-        for (int i = 0; i < f->faults; i++)
-            if ((int)f->fault[i].like == l) row.verdict = CHECK_WRONG;
+        for (int i = 0; i < f->figures; i++)
+            if (f->figure[i].wrong && (int)f->figure[i].like == l) row.verdict = CHECK_WRONG;
         if (row.count > 0 || row.verdict == CHECK_WRONG) j->v->row[j->v->rows++] = row;
     }
     return t;
+}
+
+static void units_destroy(units *t)
+{
+    for (int i = 0; i < t->count; i++) free(t->unit[i].x);
+    free(t->unit);
+    free(t->scratch);
 }
 
 /* ---- the suspect ---- */
@@ -267,14 +266,14 @@ static void add_evidence(judge *j, check_like like, double factor)
  * of the smallest part is the evidence. */
 static void judge_wrong(judge *j)
 {
-    const check_fault *first = NULL;
-    for (const check_fault *g = j->f->fault; g < j->f->fault + j->f->faults; g++)
-        if (!first || check_likes[g->like].part < check_likes[first->like].part) first = g;
+    const check_figure *first = NULL;
+    for (const check_figure *g = j->f->figure; g < j->f->figure + j->f->figures; g++)
+        if (g->wrong && (!first || check_likes[g->like].part < check_likes[first->like].part)) first = g;
     if (!first) return;
     (void)suspect_is(j, check_likes[first->like].part, first->a, first->b);
     j->v->suspect.factor = NAN;
     sentence_set(&j->v->suspect.evidence, "wrong bits in %s, round %d: %.600s", check_likes[first->like].name,
-                 first->round + 1, first->where.text);
+                 first->round + 1, first->wrong);
 }
 
 /* ---- slow next to peers ---- */
@@ -359,7 +358,7 @@ static void judge_by_reference(judge *j, const check_reference *r, const units *
 static check_word word_of(const check_findings *f, const check_verdict *v)
 {
     if (f->why.text[0]) return CHECK_INCOMPLETE;
-    if (v->suspect.name.text[0]) return f->faults ? CHECK_WRONG : CHECK_SLOW;
+    if (v->suspect.name.text[0]) return f->wrong ? CHECK_WRONG : CHECK_SLOW;
     for (int i = 0; i < v->rows; i++)
         if (v->row[i].smallest < looked_for || v->row[i].is_judged) return CHECK_DELIVERS;
     return CHECK_NOT_JUDGED;
@@ -376,9 +375,6 @@ void check_judge(const check_findings *f, const check_reference *r, check_verdic
     for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS && !v->suspect.name.text[0]; kind++)
         judge_slow(&j, kind, &all[kind]);
     if (r->name[0]) judge_by_reference(&j, r, &all[UNIT_COMPONENT]);
-    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) {
-        free(all[kind].unit);
-        free(all[kind].x);
-    }
+    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) { units_destroy(&all[kind]); }
     v->word = word_of(f, v);
 }

@@ -196,33 +196,36 @@ static void beyond_the_spread_alone(void **state)
 
 /* ---- wrong bits ---- */
 
-#define FAULT(LIKE, A, B)                                  \
-    {                                                      \
-        LIKE, A, B, 1, { "word 123: wrote 0x5, read 0x4" } \
-    }
-
+/* The smallest part is to blame, and of its faults the first. */
 static void wrong_bits(void **state)
 {
     static const struct {
         check_part part;
         int a, b;
-        check_fault fault[3];
-        int faults;
+        struct {
+            check_like like;
+            int a, b;
+        } wrong[3];
+        int count;
     } all[] = {
-        { CHECK_GPU, 3, -1, { FAULT(CHECK_COPY, 3, -1), FAULT(CHECK_PATTERNS, 3, -1) }, 2 },
-        { CHECK_LINK, 2, 5, { FAULT(CHECK_PAIR_ONEWAY, 5, 2), FAULT(CHECK_PAIR_BOTH, 2, 5) }, 2 },
+        { CHECK_GPU, 3, -1, { { CHECK_COPY, 3, -1 }, { CHECK_PATTERNS, 3, -1 } }, 2 },
+        { CHECK_LINK, 2, 5, { { CHECK_PAIR_ONEWAY, 5, 2 }, { CHECK_PAIR_BOTH, 2, 5 } }, 2 },
         { CHECK_GPU,
           2,
           -1,
-          { FAULT(CHECK_PAIR_ONEWAY, 5, 2), FAULT(CHECK_READ, 2, -1), FAULT(CHECK_HEAT_ALL, -1, -1) },
+          { { CHECK_PAIR_ONEWAY, 5, 2 }, { CHECK_READ, 2, -1 }, { CHECK_RING, -1, -1 } },
           3 },
-        { CHECK_JOB, -1, -1, { FAULT(CHECK_HEAT_ALL, -1, -1), FAULT(CHECK_RING, -1, -1) }, 2 },
-        { CHECK_DISK, -1, -1, { FAULT(CHECK_CHECKPOINT, -1, -1) }, 1 },
+        { CHECK_JOB, -1, -1, { { CHECK_HEAT_ALL, -1, -1 }, { CHECK_RING, -1, -1 } }, 2 },
+        { CHECK_DISK, -1, -1, { { CHECK_CHECKPOINT, -1, -1 } }, 1 },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         check_findings f;
         made_findings(&f, made(8, 1, NULL, 0, 0, 1));
-        for (int k = 0; k < all[i].faults; k++) check_findings_add_fault(&f, &all[i].fault[k]);
+        for (int k = 0; k < all[i].count; k++) {
+            const check_figure g = { all[i].wrong[k].like, all[i].wrong[k].a, all[i].wrong[k].b, .round = 1,
+                                     .rate = NAN };
+            check_findings_add(&f, g, "word 123: wrote 0x5, read 0x4");
+        }
         const check_verdict v = paged(&f, &none, "weft check: wrong: ", " gives wrong bits\n");
         assert_true(v.suspect.part == all[i].part && v.suspect.a == all[i].a && v.suspect.b == all[i].b);
         assert_true(isnan(v.suspect.factor));

@@ -38,7 +38,7 @@ static void made_add(check_findings *f, made_machine *m, check_figure figure, do
         figure.rate =
             rate * exp(-m->load * fabs(made_normal(&m->seed))) * (m->factor ? m->factor(m, &figure) : 1);
         figure.noise = m->noise;
-        check_findings_add(f, &figure);
+        check_findings_add(f, figure, NULL);
     }
 }
 
