@@ -35,13 +35,6 @@ static const trials *const parts[] = { &trials_own,      &trials_pairs, &trials_
                                        &trials_patterns, &trials_files, &trials_job };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* A person who waits, or who reads a log, sees where a check is: of a soak once a round. */
-static void say_part(const check *c, int i)
-{
-    if (c->ask->level != CHECK_SOAK || c->round == 0 || i == 0)
-        (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, parts[i]->items);
-}
-
 /* False: an end was asked for. */
 static bool one_round(check *c)
 {
@@ -52,7 +45,6 @@ static bool one_round(check *c)
     for (int i = 0; i < PARTS && more; i++) {
         const double begin_s = c->now_s;
         if (quick && c->round > 0 && parts[i]->once) continue;
-        say_part(c, i);
         more = trial_part(c, parts[i], &items[i]);
         if (!quick || !parts[i]->once) c->repeats_s += c->now_s - begin_s;
     }
