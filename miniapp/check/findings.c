@@ -64,3 +64,19 @@ void check_findings_add(check_findings *f, check_figure figure, const char *wron
     f->figure = CHECK_ALLOC(realloc(f->figure, (size_t)(f->figures + 1) * sizeof figure));
     f->figure[f->figures++] = figure;
 }
+
+void check_part_name(sentence *out, const check_findings *f, check_part part, int a, int b)
+{
+    static const char *const all[] = { "all GPUs alike",  "all links of ranks alike",
+                                       "all hosts alike", "all links of hosts alike",
+                                       "the disk",        "all ranks together" };
+    const check_rank *r = a < 0 ? NULL : &f->rank[a];
+    const bool cores = part == CHECK_GPU && f->device == DEVICE_HOST;
+    if (!r) sentence_set(out, "%s", cores ? "processor cores of all ranks alike" : all[part]);
+    else if (cores) sentence_set(out, "processor cores of rank %d (%s)", a, r->host);
+    else if (part == CHECK_GPU)
+        sentence_set(out, "GPU of rank %d (%s, %.12s, %s)", a, r->host, r->uuid, r->pci);
+    else if (part == CHECK_HOST) sentence_set(out, "host %s (ranks from %d on)", r->host, a);
+    else if (part == CHECK_LINK) sentence_set(out, "link of ranks %d and %d (%s)", a, b, r->host);
+    else sentence_set(out, "link of hosts %s and %s", r->host, f->rank[b].host);
+}

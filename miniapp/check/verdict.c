@@ -167,6 +167,7 @@ static check_row put_like(const judge *j, units *t, check_like like)
         u->effect = u->x[t->columns - 1];
         u->error = error;
         u->low = is_low(u, &row);
+        row.most = fmax(row.most, exp(u->best));
         if (exp(u->best) >= row.least) continue;
         row.least = exp(u->best);
         row.least_a = u->a;
@@ -217,29 +218,13 @@ static void units_destroy(units *t)
 
 /* ---- the suspect ---- */
 
-static void set_name(sentence *out, const check_findings *f, check_part part, int a, int b)
-{
-    static const char *const all[] = { "all GPUs alike",  "all links of ranks alike",
-                                       "all hosts alike", "all links of hosts alike",
-                                       "the disk",        "all ranks together" };
-    const check_rank *r = a < 0 ? NULL : &f->rank[a];
-    const bool cores = part == CHECK_GPU && f->device == DEVICE_HOST;
-    if (!r) sentence_set(out, "%s", cores ? "processor cores of all ranks alike" : all[part]);
-    else if (cores) sentence_set(out, "processor cores of rank %d (%s)", a, r->host);
-    else if (part == CHECK_GPU)
-        sentence_set(out, "GPU of rank %d (%s, %.12s, %s)", a, r->host, r->uuid, r->pci);
-    else if (part == CHECK_HOST) sentence_set(out, "host %s (ranks from %d on)", r->host, a);
-    else if (part == CHECK_LINK) sentence_set(out, "link of ranks %d and %d (%s)", a, b, r->host);
-    else sentence_set(out, "link of hosts %s and %s", r->host, f->rank[b].host);
-}
-
 /* False: another part is the suspect already. a < 0: all parts of a kind. */
 static bool suspect_is(judge *j, check_part part, int a, int b)
 {
     check_suspect *s = &j->v->suspect;
     const int low = b >= 0 && b < a ? b : a, high = b >= 0 && b < a ? a : b;
     sentence name;
-    set_name(&name, j->f, part, low, high);
+    check_part_name(&name, j->f, part, low, high);
     if (s->name.text[0]) return strcmp(s->name.text, name.text) == 0;
     *s = (check_suspect){ .part = a < 0 && part != CHECK_DISK ? CHECK_JOB : part,
                           .a = low,
@@ -330,7 +315,7 @@ static void judge_slow(judge *j, unit_kind kind, const units *t)
 /* A rate repeats if two machines or more have it and differ by little; others are shown alone. Rates of all
  * ranks together are those of as many. Where all components of a row lie below, these are the suspect, else
  * the slowest one. */
-static void judge_by_reference(judge *j, const check_reference *r, const units *t)
+static void judge_by_reference(judge *j, const check_reference *r)
 {
     check_suspect *s = &j->v->suspect;
     const bool named = s->name.text[0];
@@ -342,12 +327,11 @@ static void judge_by_reference(judge *j, const check_reference *r, const units *
         row->reference = sqrt(low * high);
         row->is_judged =
             row->rounds >= ROUNDS_LEAST && r->machines[row->like] > 1 && log(high / low) <= least;
-        const double limit = log(low) - fmax(least, j->errors * row->spread);
-        int below = 0;
-        for (int i = 0; i < t->count; i++) below += t->unit[i].like == row->like && t->unit[i].best < limit;
-        if (!row->is_judged || named || below == 0) continue;
-        const bool alike = below > 1 && below == row->count;
-        if (!suspect_is(j, part, alike ? -1 : row->least_a, alike ? -1 : row->least_b)) continue;
+        const double limit = low * exp(-fmax(least, j->errors * row->spread));
+        const bool alike = row->count > 1 && row->most < limit;
+        if (!row->is_judged || named || row->least >= limit ||
+            !suspect_is(j, part, alike ? -1 : row->least_a, alike ? -1 : row->least_b))
+            continue;
         if (s->rows == 0) sentence_set(&s->evidence, "below the reference: ");
         add_evidence(j, row->like, row->least / row->reference);
     }
@@ -374,7 +358,7 @@ void check_judge(const check_findings *f, const check_reference *r, check_verdic
     judge_wrong(&j);
     for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS && !v->suspect.name.text[0]; kind++)
         judge_slow(&j, kind, &all[kind]);
-    if (r->name[0]) judge_by_reference(&j, r, &all[UNIT_COMPONENT]);
+    if (r->name[0]) judge_by_reference(&j, r);
     for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) { units_destroy(&all[kind]); }
     v->word = word_of(f, v);
 }

@@ -46,8 +46,8 @@ typedef struct check_row {
     check_like like;
     int count, rounds;    /* components; to the last round that has a figure */
     double median;        /* over components, of each one's best round; NaN: wrong bits came instead */
-    double least;         /* and the least of these, */
-    int least_a, least_b; /* whose */
+    double most, least;   /* and the most and the least of these, */
+    int least_a, least_b; /* whose the least is */
     double spread;        /* how far a best round next to its peers scatters: of a logarithm */
     double noise;         /* and as little as is known of it, as a fraction */
     double smallest;      /* the smallest deviation of one component that would be found; 1: none */
