@@ -55,7 +55,8 @@ json_t *check_record(const check *c, const check_verdict *v)
 {
     const check_findings *f = &c->found;
     json_t *rows = json_array(), *suspects = json_array(), *figures = json_array(), *faults = json_array();
-    for (int i = 0; i < v->rows; i++) json_array_append_new(rows, row_json(&v->row[i]));
+    for (const check_row *r = v->row; r < v->row + CHECK_LIKES; r++)
+        if (check_row_is_there(r)) json_array_append_new(rows, row_json(r));
     if (v->suspect.name.text[0]) json_array_append_new(suspects, suspect_json(&v->suspect));
     for (const check_figure *g = f->figure; g < f->figure + f->figures; g++)
         if (g->round == c->round) add_figure(g, g->wrong, figures, faults);

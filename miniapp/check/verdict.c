@@ -14,7 +14,7 @@ const int check_exit_status[] = { 0, CHECK_EXIT_NOT_JUDGED, CHECK_EXIT_FAILED, C
 static const double least = 0.03046;     /* -log(1 - 0.03): no smaller difference counts */
 static const double noise_least = 0.005; /* no machine repeats itself better */
 static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
-enum { ROUNDS_LEAST = 2, ROWS_LEAST = 3, ROUNDS_OF_PAIRS = 7, SHOWN = 3 };
+enum { ROUNDS_LEAST = 2, ROWS_LEAST = 3, ROUNDS_OF_PAIRS = 7 };
 
 /* ---- units: the figures of a like by what they are of, each next to its peers ---- */
 
@@ -148,33 +148,34 @@ static bool is_low(const unit *u, const check_row *row)
     return row->count > 1 && row->rounds >= ROUNDS_LEAST && u->effect < -least && above <= row->rounds / 10;
 }
 
-/* Sets what the units of a like are next to each other. Its row, where they are components. */
-static check_row put_like(const judge *j, units *t, check_like like)
+/* Sets what the units of a like are next to each other, and the row, which is theirs where they are
+ * components. */
+static void put_like(const judge *j, units *t, check_like like, check_row *row)
 {
-    check_row row = { .like = like, .least = INFINITY, .least_a = -1, .least_b = -1, .smallest = 1 };
     unit *const end = t->unit + t->count;
-    row.noise = row.reference = NAN;
+    *row = (check_row){ .like = like, .least = INFINITY, .least_a = -1, .least_b = -1, .smallest = 1 };
+    row->noise = row->reference = NAN;
     for (int c = 0; c < t->columns; c++) { /* the last one is that of all rounds */
-        row.count = column_of(t, like, c);
-        if (row.count > 0 && c < t->columns - 1) row.rounds = c + 1;
-        row.median = exp(median_of(t->scratch, row.count));
+        row->count = column_of(t, like, c);
+        if (row->count > 0 && c < t->columns - 1) row->rounds = c + 1;
+        row->median = exp(median_of(t->scratch, row->count));
         for (unit *u = t->unit; u < end; u++)
-            if (u->like == like) u->x[c] -= median_of_others(t->scratch, row.count, u->x[c]);
+            if (u->like == like) u->x[c] -= median_of_others(t->scratch, row->count, u->x[c]);
     }
-    const double error = row.count > 0 ? set_noise(&row, t, j->f) : NAN;
+    const double error = row->count > 0 ? set_noise(row, t, j->f) : NAN;
+    if (row->count > 1 && row->rounds >= ROUNDS_LEAST)
+        row->smallest = -expm1(-fmax(least, j->errors * error));
     for (unit *u = t->unit; u < end; u++) {
         if (u->like != like) continue;
         u->effect = u->x[t->columns - 1];
         u->error = error;
-        u->low = is_low(u, &row);
-        row.most = fmax(row.most, exp(u->best));
-        if (exp(u->best) >= row.least) continue;
-        row.least = exp(u->best);
-        row.least_a = u->a;
-        row.least_b = u->b;
+        u->low = is_low(u, row);
+        row->most = fmax(row->most, exp(u->best));
+        if (exp(u->best) >= row->least) continue;
+        row->least = exp(u->best);
+        row->least_a = u->a;
+        row->least_b = u->b;
     }
-    if (row.count > 1 && row.rounds >= ROUNDS_LEAST) row.smallest = -expm1(-fmax(least, j->errors * error));
-    return row;
 }
 
 /* The verdict gets the rows of the last kind. */
@@ -191,7 +192,7 @@ static units units_create(const judge *j, unit_kind kind)
         const unit g = t.unit[i];
         if (i == 0 || by_unit(&g, &t.unit[t.count - 1]) != 0) {
             t.unit[t.count] = g;
-            t.unit[t.count].x = CHECK_ALLOC(malloc((size_t)t.columns * sizeof(double)));
+            t.unit[t.count].x = CHECK_CALLOC(t.columns, sizeof(double));
             for (int c = 0; c < t.columns; c++) t.unit[t.count].x[c] = NAN;
             t.count++;
         }
@@ -199,13 +200,7 @@ static units units_create(const judge *j, unit_kind kind)
         u->x[g.round] = fmax(u->x[g.round], g.best);
         u->best = u->x[t.columns - 1] = fmax(u->best, g.best);
     }
-    j->v->rows = 0;
-    for (int l = 0; l < CHECK_LIKES; l++) {
-        check_row row = put_like(j, &t, (check_like)l);
-        for (int i = 0; i < f->figures; i++)
-            if (f->figure[i].wrong && (int)f->figure[i].like == l) row.verdict = CHECK_WRONG;
-        if (row.count > 0 || row.verdict == CHECK_WRONG) j->v->row[j->v->rows++] = row;
-    }
+    for (int l = 0; l < CHECK_LIKES; l++) put_like(j, &t, (check_like)l, &j->v->row[l]);
     return t;
 }
 
@@ -239,12 +234,10 @@ static bool suspect_is(judge *j, check_part part, int a, int b)
 static void add_evidence(judge *j, check_like like, double factor)
 {
     check_suspect *s = &j->v->suspect;
-    for (int i = 0; i < j->v->rows; i++)
-        if (j->v->row[i].like == like) j->v->row[i].verdict = CHECK_SLOW;
+    j->v->row[like].verdict = CHECK_SLOW;
     s->factor = fmin(s->factor, factor);
-    if (s->rows++ < SHOWN)
-        sentence_add(&s->evidence, "%s%s %.0f %%", s->rows > 1 ? "; " : "", check_likes[like].name,
-                     100 * factor);
+    sentence_add(&s->evidence, "%s%s %.0f %%", s->rows++ > 0 ? "; " : "", check_likes[like].name,
+                 100 * factor);
 }
 
 /* The wrong bits of a rank by itself explain those of its pairs, and any those of all ranks: the first fault
@@ -252,8 +245,11 @@ static void add_evidence(judge *j, check_like like, double factor)
 static void judge_wrong(judge *j)
 {
     const check_figure *first = NULL;
-    for (const check_figure *g = j->f->figure; g < j->f->figure + j->f->figures; g++)
-        if (g->wrong && (!first || check_likes[g->like].part < check_likes[first->like].part)) first = g;
+    for (const check_figure *g = j->f->figure; g < j->f->figure + j->f->figures; g++) {
+        if (!g->wrong) continue;
+        j->v->row[g->like].verdict = CHECK_WRONG;
+        if (!first || check_likes[g->like].part < check_likes[first->like].part) first = g;
+    }
     if (!first) return;
     (void)suspect_is(j, check_likes[first->like].part, first->a, first->b);
     j->v->suspect.factor = NAN;
@@ -303,7 +299,6 @@ static void judge_slow(judge *j, unit_kind kind, const units *t)
     (void)suspect_is(j, part, worst->a, worst->b);
     for (const unit *u = worst; u < end && u->part == worst->part; u++)
         if (u->low) add_evidence(j, u->like, exp(u->effect));
-    if (s->rows > SHOWN) sentence_add(&s->evidence, "; and %d more", s->rows - SHOWN);
     if (part == CHECK_LINK && j->f->ranks <= 2 * j->f->hosts) {
         s->confidence /= 3;
         sentence_add(&s->evidence, "; it may as well be one of its ranks, which have no other pair");
@@ -319,7 +314,7 @@ static void judge_by_reference(judge *j, const check_reference *r)
 {
     check_suspect *s = &j->v->suspect;
     const bool named = s->name.text[0];
-    for (check_row *row = j->v->row; row < j->v->row + j->v->rows; row++) {
+    for (check_row *row = j->v->row; row < j->v->row + CHECK_LIKES; row++) {
         const check_part part = check_likes[row->like].part;
         const double low = r->low[row->like], high = r->high[row->like];
         const bool all = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
@@ -339,26 +334,21 @@ static void judge_by_reference(judge *j, const check_reference *r)
 
 /* ---- all ---- */
 
-static check_word word_of(const check_findings *f, const check_verdict *v)
-{
-    if (f->why.text[0]) return CHECK_INCOMPLETE;
-    if (v->suspect.name.text[0]) return f->wrong ? CHECK_WRONG : CHECK_SLOW;
-    for (int i = 0; i < v->rows; i++)
-        if (v->row[i].smallest < looked_for || v->row[i].is_judged) return CHECK_DELIVERS;
-    return CHECK_NOT_JUDGED;
-}
-
 void check_judge(const check_findings *f, const check_reference *r, check_verdict *v)
 {
     const double comparisons = (double)f->figures / (f->rounds + 1) + 1;
     judge j = { .f = f, .v = v, .errors = sqrt(2 * log(100 * comparisons)) };
     units all[UNIT_KINDS];
-    *v = (check_verdict){ .rows = 0 };
+    *v = (check_verdict){ .word = CHECK_NOT_JUDGED };
     for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) all[kind] = units_create(&j, kind);
     judge_wrong(&j);
-    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS && !v->suspect.name.text[0]; kind++)
-        judge_slow(&j, kind, &all[kind]);
+    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) {
+        if (!v->suspect.name.text[0]) judge_slow(&j, kind, &all[kind]);
+        units_destroy(&all[kind]);
+    }
     if (r->name[0]) judge_by_reference(&j, r);
-    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) { units_destroy(&all[kind]); }
-    v->word = word_of(f, v);
+    for (const check_row *row = v->row; row < v->row + CHECK_LIKES; row++)
+        if (row->smallest < looked_for || row->is_judged) v->word = CHECK_DELIVERS;
+    if (v->suspect.name.text[0]) v->word = f->wrong ? CHECK_WRONG : CHECK_SLOW;
+    if (f->why.text[0]) v->word = CHECK_INCOMPLETE;
 }

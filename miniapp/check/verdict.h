@@ -68,10 +68,14 @@ typedef struct check_suspect {
 
 typedef struct check_verdict {
     check_word word;
-    check_row row[CHECK_LIKES];
-    int rows;
-    check_suspect suspect; /* its name is "": there is none */
+    check_row row[CHECK_LIKES]; /* by like; without components and wrong bits it was not measured */
+    check_suspect suspect;      /* its name is "": there is none */
 } check_verdict;
+
+static inline bool check_row_is_there(const check_row *r)
+{
+    return r->count > 0 || r->verdict == CHECK_WRONG;
+}
 
 /* r: a name of "" is none; it must be of the same GPU. */
 void check_judge(const check_findings *f, const check_reference *r, check_verdict *v);
