@@ -21,9 +21,9 @@ static const double rehearsal_s = 5; /* below this many seconds in a round sizes
 enum { REHEARSAL, ON_HOST, ON_GPU };
 static const check_sizes sizes[] = {
     /* bytes: copied, of a message, of patterns, on disk; cells: edges of a plane and of a matrix */
-    [REHEARSAL] = { 1 << 20, 64 << 10, 4 << 20, 1 << 20, 256, 256, .first_run = 0 },
-    [ON_HOST] = { 32 << 20, 1 << 20, 0, 16 << 20, 2048, 1024, .first_run = 2 },
-    [ON_GPU] = { 256 << 20, 16 << 20, 0, 64 << 20, 8192, 4096, .first_run = 4 },
+    [REHEARSAL] = { 1 << 20, 64 << 10, 4 << 20, 1 << 20, 256, 256, .known_run = 0 },
+    [ON_HOST] = { 32 << 20, 1 << 20, 0, 16 << 20, 2048, 1024, .known_run = 1 },
+    [ON_GPU] = { 256 << 20, 16 << 20, 0, 64 << 20, 8192, 4096, .known_run = 2 },
 };
 
 /* ---- rounds ---- */
@@ -71,7 +71,7 @@ static bool goes_on(const check *c)
     const int done = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? 3 : 7;
     const double end_s = c->now_s + c->repeats_s;
     if (c->ask->level == CHECK_SOAK) return end_s < c->ask->time_s;
-    if (quick && (c->found.faults > 0 || done == enough)) return false;
+    if (quick && (c->found.wrong > 0 || done == enough)) return false;
     if (isfinite(c->limit_s)) return end_s <= (done == 1 ? c->limit_s : c->limit_s * 2 / 3);
     return done < (quick ? 2 : enough) || end_s < (quick ? 6 : 9) * c->ask->budget_s;
 }
@@ -129,32 +129,28 @@ static void check_open(check *c, topology *top, device *d, const check_request *
     enum { SAMPLES = 5, SAMPLES_OF_FULL = 20 };
     const bool quick = ask->level == CHECK_QUICK, rehearsal = ask->budget_s < rehearsal_s,
                limited = quick && (!rehearsal || fault_asked("slow_trials") >= 0);
+    const check_sizes *const of = &sizes[rehearsal ? REHEARSAL : d->kind == DEVICE_HOST ? ON_HOST : ON_GPU];
     const char *why;
     *c = (check){ .ask = ask,
                   .top = top,
                   .d = d,
-                  .sizes = sizes[rehearsal                ? REHEARSAL
-                                 : d->kind == DEVICE_HOST ? ON_HOST
-                                                          : ON_GPU],
-                  .mine = { .rank = top->rank },
+                  .sizes = *of,
+                  .world = bench_world_create(top, ask->dir),
+                  .rungs = { .kind = d->kind,
+                             .samples = quick || rehearsal ? SAMPLES : SAMPLES_OF_FULL,
+                             .dir = ask->dir,
+                             .output = "",
+                             .setting = c->setting,
+                             .settings = CHECK_SETTINGS },
+                  .setting = { [CHECK_BYTES] = { "bytes", of->message_bytes },
+                               { "ceiling_bytes", of->ceiling_bytes },
+                               { "nx", of->edge_cells },
+                               { "ny", of->edge_cells },
+                               { "radius", 1 },
+                               { "steps", CHECK_BLOCK_STEPS },
+                               { "n", of->matrix_cells } },
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
-    const check_sizes *const of = &c->sizes;
-    const bench_setting setting[CHECK_SETTINGS] = { [CHECK_BYTES] = { "bytes", of->message_bytes },
-                                                    { "ceiling_bytes", of->ceiling_bytes },
-                                                    { "nx", of->edge_cells },
-                                                    { "ny", of->edge_cells },
-                                                    { "radius", 1 },
-                                                    { "steps", CHECK_BLOCK_STEPS },
-                                                    { "n", of->matrix_cells } };
-    c->world = bench_world_create(top, ask->dir);
-    c->rungs = (bench_request){ .kind = d->kind,
-                                .samples = quick || rehearsal ? SAMPLES : SAMPLES_OF_FULL,
-                                .dir = ask->dir,
-                                .output = "",
-                                .setting = c->setting,
-                                .settings = CHECK_SETTINGS };
-    memcpy(c->setting, setting, sizeof setting);
     snprintf(c->part, sizeof c->part, "%s.part", ask->output);
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
     bench_create(&c->bench, &c->rungs, d, &c->world);

@@ -26,17 +26,18 @@ static json_t *suspect_json(const check_suspect *s)
                      "confidence", record_number(s->confidence), "evidence", record_text(s->evidence.text));
 }
 
-static json_t *figure_json(const check_figure *g)
+/* Those that have no rate go to `faults`. */
+static void add_figure(const check_figure *g, const char *wrong, json_t *figures, json_t *faults)
 {
-    return json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", check_likes[g->like].key, "a", g->a, "b",
-                     g->b, "alone", g->alone, "round", g->round, "rate", record_number(g->rate), "noise",
-                     record_number(g->noise));
-}
-
-static json_t *fault_json(const check_fault *g)
-{
-    return json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", check_likes[g->like].key, "a", g->a, "b", g->b,
-                     "round", g->round, "where", record_text(g->where.text));
+    const char *const like = check_likes[g->like].key;
+    if (isnan(g->rate))
+        json_array_append_new(faults, json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", like, "a", g->a, "b",
+                                                g->b, "round", g->round, "where", record_text(wrong)));
+    else
+        json_array_append_new(figures,
+                              json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", like, "a", g->a, "b",
+                                        g->b, "alone", g->alone, "round", g->round, "rate",
+                                        record_number(g->rate), "noise", record_number(g->noise)));
 }
 
 static json_t *ranks_json(const check_findings *f)
@@ -54,12 +55,11 @@ json_t *check_record(const check *c, const check_verdict *v)
 {
     const check_findings *f = &c->found;
     json_t *rows = json_array(), *suspects = json_array(), *figures = json_array(), *faults = json_array();
-    for (int i = 0; i < v->rows; i++) json_array_append_new(rows, row_json(&v->row[i]));
+    for (const check_row *r = v->row; r < v->row + CHECK_LIKES; r++)
+        if (check_row_is_there(r)) json_array_append_new(rows, row_json(r));
     if (v->suspect.name.text[0]) json_array_append_new(suspects, suspect_json(&v->suspect));
-    for (int i = 0; i < f->figures; i++)
-        if (f->figure[i].round == c->round) json_array_append_new(figures, figure_json(&f->figure[i]));
-    for (int i = 0; i < f->faults; i++)
-        if (f->fault[i].round == c->round) json_array_append_new(faults, fault_json(&f->fault[i]));
+    for (const check_figure *g = f->figure; g < f->figure + f->figures; g++)
+        if (g->round == c->round) add_figure(g, g->wrong, figures, faults);
     return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "level",
                      check_level_words[c->ask->level], "round", c->round, "verdict", check_word_name[v->word],
                      "why", record_text_or_null(f->why.text), "not_tried",
@@ -90,8 +90,7 @@ void check_part_begin(const check *c, const json_t *head)
 void check_part_add(const check *c, const trial_report *t)
 {
     json_t *figures = json_array(), *faults = json_array();
-    for (int i = 0; i < t->figures; i++) json_array_append_new(figures, figure_json(&t->figure[i]));
-    if (t->faults > 0) json_array_append_new(faults, fault_json(&t->fault));
+    for (int i = 0; i < t->figures; i++) add_figure(&t->figure[i], t->wrong.text, figures, faults);
     put_line(c, json_pack("{s:i, s:i, s:s, s:i, s:o, s:o}", "rank", t->rank, "round", c->round, "trial",
                           c->trial, "item", c->item, "figures", figures, "faults", faults));
 }

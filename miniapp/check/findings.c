@@ -1,6 +1,8 @@
 #include "check/findings.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ranks/check.h"
 
@@ -49,27 +51,32 @@ void check_findings_create(check_findings *f, device_kind kind, int ranks)
 
 void check_findings_destroy(check_findings *f)
 {
-    free(f->rank);
+    for (int i = 0; i < f->figures; i++) free(f->figure[i].wrong);
     free(f->figure);
-    free(f->fault);
+    free(f->rank);
     *f = (check_findings){ .ranks = 0 };
 }
 
-/* Room for one more, doubled when it is full: a number of elements that is a power of two. */
-static void *room(void *array, int count, size_t each)
+void check_findings_add(check_findings *f, check_figure figure, const char *wrong)
 {
-    if (count & (count - 1)) return array;
-    return CHECK_ALLOC(realloc(array, (count ? 2 * (size_t)count : 1) * each));
+    figure.wrong = isnan(figure.rate) ? CHECK_ALLOC(strdup(wrong)) : NULL;
+    f->wrong += figure.wrong != NULL;
+    f->figure = CHECK_ALLOC(realloc(f->figure, (size_t)(f->figures + 1) * sizeof figure));
+    f->figure[f->figures++] = figure;
 }
 
-void check_findings_add(check_findings *f, const check_figure *figure)
+void check_part_name(sentence *out, const check_findings *f, check_part part, int a, int b)
 {
-    f->figure = room(f->figure, f->figures, sizeof *figure);
-    f->figure[f->figures++] = *figure;
-}
-
-void check_findings_add_fault(check_findings *f, const check_fault *fault)
-{
-    f->fault = room(f->fault, f->faults, sizeof *fault);
-    f->fault[f->faults++] = *fault;
+    static const char *const all[] = { "all GPUs alike",  "all links of ranks alike",
+                                       "all hosts alike", "all links of hosts alike",
+                                       "the disk",        "all ranks together" };
+    const check_rank *r = a < 0 ? NULL : &f->rank[a];
+    const bool cores = part == CHECK_GPU && f->device == DEVICE_HOST;
+    if (!r) sentence_set(out, "%s", cores ? "processor cores of all ranks alike" : all[part]);
+    else if (cores) sentence_set(out, "processor cores of rank %d (%s)", a, r->host);
+    else if (part == CHECK_GPU)
+        sentence_set(out, "GPU of rank %d (%s, %.12s, %s)", a, r->host, r->uuid, r->pci);
+    else if (part == CHECK_HOST) sentence_set(out, "host %s (ranks from %d on)", r->host, a);
+    else if (part == CHECK_LINK) sentence_set(out, "link of ranks %d and %d (%s)", a, b, r->host);
+    else sentence_set(out, "link of hosts %s and %s", r->host, f->rank[b].host);
 }

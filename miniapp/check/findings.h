@@ -1,8 +1,8 @@
-/* The measurements of `weft check` and the errors that it finds, gathered on rank 0.
+/* The measurements of `weft check`, gathered on rank 0.
  *
  * A component is what may be to blame: a GPU (or, on the host device, a rank's share of its host), the link
  * of two ranks, a host, the link of two hosts, the disk, or the job as a whole. A figure is one rate of one
- * component in one round. Nothing wrong is timed: what gave wrong bits is a fault, and has no figure. */
+ * component in one round. Nothing wrong is timed: a figure of wrong bits has no rate. */
 #pragma once
 
 #include <stdbool.h>
@@ -53,9 +53,9 @@ typedef struct check_like_row {
     check_part part;
     const char *unit; /* of the rate: "B/s", "flop/s" or "cells/s" */
     const char *rung; /* of `weft bench`; NULL: patterns, runs, and what another row measures */
-    dtype type; /* f32 where it is not said */
-    int steps;  /* over a plane: its cells count so often; 0: the rung's own rate */
-    bool turns; /* the ranks of a host one after another: they share the bus to its memory */
+    dtype type;       /* f32 where it is not said */
+    int steps;        /* over a plane: its cells count so often; 0: the rung's own rate */
+    bool turns;       /* the ranks of a host one after another: they share the bus to its memory */
 } check_like_row;
 extern const check_like_row check_likes[CHECK_LIKES];
 
@@ -64,16 +64,10 @@ typedef struct check_figure {
     int a, b;     /* ranks: b = -1 but of a link; a = -1 of the job and the disk */
     bool alone;   /* the ranks of a host took turns */
     int round;    /* from 0 */
-    double rate;  /* the median of its repeats */
+    double rate;  /* the median of its repeats; NaN: wrong bits */
     double noise; /* of the median: (p90 - min) / p50 / sqrt(repeats) */
+    char *wrong;  /* NULL, or step, place, pattern: "word 123 of 4 GiB: wrote 0x..., read 0x..."; owned */
 } check_figure;
-
-typedef struct check_fault { /* wrong bits */
-    check_like like;
-    int a, b;
-    int round;
-    sentence where; /* step, place, pattern: "word 123 of 4 GiB: wrote 0x..., read 0x..." */
-} check_fault;
 
 typedef struct check_rank { /* a rank and the device that it drives */
     char host[64];
@@ -86,16 +80,17 @@ typedef struct check_findings {
     char device_name[256]; /* of rank 0, as the vendor names it */
     int ranks, hosts;
     check_rank *rank;     /* [ranks] */
-    check_figure *figure; /* owned, as are faults */
-    int figures;
-    check_fault *fault;
-    int faults;
-    int rounds;         /* that were finished */
-    sentence why;       /* it is incomplete; "": it is not */
-    sentence not_tried; /* "ring over nccl: no GPU; pairs: one rank": what was left out and why */
+    check_figure *figure; /* owned */
+    int figures, wrong;   /* wrong: how many of them have no rate */
+    int rounds;           /* that were finished */
+    sentence why;         /* it is incomplete; "": it is not */
+    sentence not_tried;   /* "ring over nccl: no GPU; pairs: one rank": what was left out and why */
 } check_findings;
 
 void check_findings_create(check_findings *f, device_kind kind, int ranks);
 void check_findings_destroy(check_findings *f);
-void check_findings_add(check_findings *f, const check_figure *figure);
-void check_findings_add_fault(check_findings *f, const check_fault *fault);
+/* wrong: where the figure has no rate. */
+void check_findings_add(check_findings *f, check_figure figure, const char *wrong);
+/* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)". a: a rank of it, of a link the lower one; -1: all of
+ * that kind. */
+void check_part_name(sentence *out, const check_findings *f, check_part part, int a, int b);

@@ -52,21 +52,15 @@ static void put_row(FILE *to, const check_row *row)
             row->verdict == CHECK_DELIVERS ? "" : check_word_name[row->verdict]);
 }
 
-static void put_foot(FILE *to, const check_findings *f, const check_verdict *v)
-{
-    const check_suspect *s = &v->suspect;
-    if (s->name.text[0])
-        terminal_say(to, 3, "\n%.120s: %s, confidence %.2f: %.260s", s->name.text,
-                     percent(s->factor, false).text, s->confidence, s->evidence.text);
-    if (f->not_tried.text[0]) terminal_say(to, 3, "\nnot tried: %.380s", f->not_tried.text);
-}
-
 void check_page_print(FILE *to, const check_findings *f, const check_verdict *v, const check_reference *r)
 {
+    const check_suspect *s = &v->suspect;
     put_head(to, f, v, r);
-    if (v->rows > 0)
-        fprintf(to, "%-22s %13s %13s %-13s %7s %5s %5s\n", "", "median", "least", "of", "ref.", "noise",
-                "sees");
-    for (int i = 0; i < v->rows; i++) put_row(to, &v->row[i]);
-    put_foot(to, f, v);
+    fprintf(to, "%-22s %13s %13s %-13s %7s %5s %5s\n", "", "median", "least", "of", "ref.", "noise", "sees");
+    for (const check_row *row = v->row; row < v->row + CHECK_LIKES; row++)
+        if (check_row_is_there(row)) put_row(to, row);
+    if (s->name.text[0])
+        terminal_say(to, 3, "\n%.120s: %s, confidence %.2f: %.1200s", s->name.text,
+                     percent(s->factor, false).text, s->confidence, s->evidence.text);
+    if (f->not_tried.text[0]) terminal_say(to, 3, "\nnot tried: %.380s", f->not_tried.text);
 }

@@ -58,19 +58,15 @@ void trial_name(check *c, const char *name)
     watchdog_phase(name);
 }
 
-void trial_figure(check *c, check_figure f, const timer_percentiles *t)
+void trial_figure(check *c, check_figure f, const timer_percentiles *t, const sentence *wrong)
 {
+    trial_report *const m = &c->mine;
+    if (m->figures == TRIAL_FIGURES || m->wrong.text[0])
+        return; /* the first that is wrong is enough to blame */
+    m->wrong = *wrong;
     f.round = c->round;
     f.noise = (t->p90 - t->min) / t->p50 / sqrt((double)t->count);
-    if (c->mine.figures < TRIAL_FIGURES) c->mine.figure[c->mine.figures++] = f;
-}
-
-void trial_fault(check *c, check_like like, int a, int b, const char *where)
-{
-    if (c->mine.faults > 0) return; /* the first is enough to blame */
-    c->mine.faults = 1;
-    c->mine.fault = (check_fault){ .like = like, .a = a, .b = b, .round = c->round };
-    sentence_set(&c->mine.fault.where, "%s", where);
+    m->figure[m->figures++] = f;
 }
 
 /* A plane counts its cells, and a pair of ranks or hosts its fastest sample, as it does its best round. */
@@ -86,17 +82,20 @@ static double rate_of(const check *c, check_like like, const bench_point *p)
 void trial_rung(check *c, check_figure f, bool speaks)
 {
     bench_point p = { .verified = false };
+    bench_item item;
+    sentence why;
     c->rungs.type = check_likes[f.like].type;
-    const bool measured = bench_measure_named(&c->bench, check_likes[f.like].rung, &p);
+    const bool there =
+        trials_known_run(c, f.like, &item) || bench_request_find(c->d->kind, check_likes[f.like].rung, &item);
+    if (!there || !bench_measure(&c->bench, &item, 0, &p, &why)) return;
     if (p.missing.text[0]) trial_left_out(c, "%s: %.400s", check_likes[f.like].name, p.missing.text);
-    if (!measured || !speaks) return;
+    if (p.missing.text[0] || !speaks) return;
     f.rate = rate_of(c, f.like, &p);
-    if (!p.verified) trial_fault(c, f.like, f.a, f.b, p.wrong.text);
-    else trial_figure(c, f, &p.time_s);
+    trial_figure(c, f, &p.time_s, &p.wrong);
     if (f.like != CHECK_CHECKPOINT || !p.verified) return;
     f.like = CHECK_DISK_WRITE;
     f.rate = p.ceiling;
-    trial_figure(c, f, &p.time_s);
+    trial_figure(c, f, &p.time_s, &p.wrong);
 }
 
 void trial_left_out(check *c, const char *format, ...)
@@ -115,8 +114,7 @@ void trial_left_out(check *c, const char *format, ...)
 static void take(check *c, const trial_report *t)
 {
     check_part_add(c, t);
-    for (int i = 0; i < t->figures; i++) check_findings_add(&c->found, &t->figure[i]);
-    if (t->faults > 0) check_findings_add_fault(&c->found, &t->fault);
+    for (int i = 0; i < t->figures; i++) check_findings_add(&c->found, t->figure[i], t->wrong.text);
     c->mine.asked = c->mine.asked || t->asked;
 }
 
@@ -160,7 +158,7 @@ static double seconds_so_far(const check *c)
 
 static bool try_item(check *c, const trials *t, int item)
 {
-    c->mine.figures = c->mine.faults = 0;
+    c->mine = (trial_report){ .rank = c->top->rank };
     c->item = item;
     t->try(c, item);
     c->mine.asked = asked;
@@ -174,6 +172,8 @@ bool trial_part(check *c, const trials *t, int *items)
 {
     bool more = true;
     if (c->round == 0) *items = t->count ? t->count(c) : 1;
+    if (*items > 0 && (c->ask->level != CHECK_SOAK || c->round == 0 || t == &trials_own))
+        (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, t->items);
     for (int i = 0; i < *items && more; i++) {
         if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
         else {

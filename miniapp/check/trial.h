@@ -1,7 +1,7 @@
 /* The engine of `weft check`. A round consists of parts in a fixed order, a part of items: turns of ranks,
- * rounds of pairs, likes. An item is a trial: all ranks, or some while the others sleep, measure something
- * that is verified first; then each reports to rank 0, which writes what it hears to the part of the record
- * at once, so that a death loses nothing.
+ * rounds of pairs, likes. An item is a trial: all ranks, or some while the others sleep, measure rungs of
+ * bench, which are verified first; then each reports to rank 0, which writes what it hears to the part of the
+ * record at once, so that a death loses nothing.
  *
  * A quick check ends within its limit, start-up included, whatever the number of ranks. In the first round an
  * item begins only while its part has time. One that does not begin is not tried in later rounds either, so
@@ -22,17 +22,17 @@ typedef struct check_sizes {
     int64_t pattern_bytes, disk_bytes;    /* of memory with patterns, 0: what is free; what all ranks write */
     int64_t edge_cells, matrix_cells;     /* of the planes that a rank sweeps, which no cache holds; of the
                                            * matrix of the all-to-all */
-    int first_run;                        /* of the program, of several whose bits are known */
+    int known_run; /* the size of runs of the program, of several whose bits are known */
 } check_sizes;
 
 enum { CHECK_BYTES, CHECK_SETTINGS = 7 }; /* bytes: of a message, or of what a rank writes */
 
 enum { TRIAL_FIGURES = 4 };
 typedef struct trial_report { /* of a rank */
-    int rank, figures, faults;
+    int rank, figures;
     bool asked; /* a signal asked that rank for an end */
     check_figure figure[TRIAL_FIGURES];
-    check_fault fault;
+    sentence wrong; /* of the one that has no rate, if there is one */
 } trial_report;
 
 typedef struct check {
@@ -80,6 +80,8 @@ extern const trials trials_pairs, trials_host_pairs;
 int trials_partner(int n, int round, int one);
 /* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program; a checkpoint. */
 extern const trials trials_job, trials_files;
+/* The rung of such a run, which bench does not list; false: the like is none. */
+bool trials_known_run(const check *c, check_like like, bench_item *item);
 
 /* Patterns over free memory: all of it is filled, then all of it is compared, so that a bit that does not
  * hold, or an address that reaches another place, is seen wherever it is. */
@@ -94,8 +96,8 @@ typedef struct check_patterns {
  * the same words. Ends the job where a call of the device fails; waits for it. */
 void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round, check_patterns *out);
 
-/* All items of a part, of which *items is the number, set in the first round. False on all ranks: an end was
- * asked for. Collective. */
+/* All items of a part, of which *items is the number, set in the first round; a line on stderr says that it
+ * begins, of a soak once a round. False on all ranks: an end was asked for. Collective. */
 bool trial_part(check *c, const trials *t, int *items);
 /* Rank 0's number for all, who sleep until it comes. Collective. */
 double trial_tell(check *c, double number);
@@ -110,9 +112,8 @@ void trial_name(check *c, const char *name);
  * reports its rate, or that it was wrong. No figure: this device has no such rung, or no memory for it, or it
  * cannot run here. */
 void trial_rung(check *c, check_figure f, bool speaks);
-/* A figure of one component. Its noise, that of a median of repeats, is (p90 - min) / p50 / sqrt(repeats). */
-void trial_figure(check *c, check_figure f, const timer_percentiles *t);
-void trial_fault(check *c, check_like like, int a, int b, const char *where);
+/* A figure of one component, of repeats that took t; of wrong bits, where the sentence is not empty. */
+void trial_figure(check *c, check_figure f, const timer_percentiles *t, const sentence *wrong);
 /* Rank 0's, in the first round: what is not tried, and why. */
 __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
 

@@ -2,19 +2,17 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "config/config.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
 #include "sim/sim_state.h"
 
-/* ---- runs of the program, whose bits are known ---- */
+/* ---- runs of the program, whose bits are known, as rungs of bench ---- */
 
 /* The same on every device, number of ranks and process grid. Two of each size: of a rehearsal, of caches,
  * and of a GPU's memory. */
 typedef struct known_run {
-    check_like like;
     const char *deck;
     int nx, ny, steps;
     uint64_t fingerprint;
@@ -24,72 +22,77 @@ enum { RUNS = 2 };
 static const char heat[] = "kind = heat\nalpha = 0.2\n[run]\nfuse = 8\n",
                   transposes[] = "kind = transpose\n[run]\nfuse = 1\n";
 static const known_run known_runs[] = {
-    { CHECK_HEAT_ALL, heat, 256, 256, 16, 0xd31f38a31cb2467c },
-    { CHECK_TRANSPOSE_ALL, transposes, 256, 256, 8, 0x9d97545b507ed96f },
-    { CHECK_HEAT_ALL, heat, 2048, 1024, 64, 0x214147925d41725e },
-    { CHECK_TRANSPOSE_ALL, transposes, 2048, 1024, 16, 0x6b2439e7d373f220 },
-    { CHECK_HEAT_ALL, heat, 8192, 8192, 64, 0x7e0fcfba55b507fb },
-    { CHECK_TRANSPOSE_ALL, transposes, 8192, 8192, 4, 0x7c0f771654388b77 },
+    { heat, 256, 256, 16, 0xd31f38a31cb2467c },   { transposes, 256, 256, 8, 0x9d97545b507ed96f },
+    { heat, 2048, 1024, 64, 0x214147925d41725e }, { transposes, 2048, 1024, 16, 0x6b2439e7d373f220 },
+    { heat, 8192, 8192, 64, 0x7e0fcfba55b507fb }, { transposes, 8192, 8192, 4, 0x7c0f771654388b77 },
 };
 
-static void make_config(const check *c, const known_run *k, config *cfg)
+typedef struct running {
+    config cfg;
+    sim s;
+} running;
+
+static void make_config(const device *d, const known_run *k, config *cfg)
 {
     sentence text, why;
-    deck d = { 0 };
+    deck read = { 0 };
     sentence_set(&text,
                  "[problem]\ndtype = f32\ninitial = random\n%sdevice = %s\nthreads = %d\ntune = "
                  "off\n[grid]\nnx = %d\nny = %d\n[time]\n"
                  "steps = %d\n",
-                 k->deck, c->d->kind == DEVICE_HOST ? "host" : "cuda", c->d->threads, k->nx, k->ny, k->steps);
-    if (!deck_read_text(&d, text.text, "check", &why) || !config_from_deck(cfg, &d, &why))
+                 k->deck, d->kind == DEVICE_HOST ? "host" : "cuda", d->threads, k->nx, k->ny, k->steps);
+    if (!deck_read_text(&read, text.text, "check", &why) || !config_from_deck(cfg, &read, &why))
         check_fail(__FILE__, __LINE__, "make_config", why.text);
-    deck_free(&d);
+    deck_free(&read);
 }
 
-typedef struct pass {
-    sim *s;
-    int steps;
-} pass;
-
-static void take_steps(void *context, int runs)
+static int run_prepare(ladder_case *c)
 {
-    const pass *p = context;
-    for (int i = 0; i < runs; i++) sim_take(p->s, p->steps, true);
-    sim_wait(p->s);
+    const known_run *k = &known_runs[c->rung->variant];
+    running *r = ladder_state(c, sizeof *r);
+    make_config(c->d, k, &r->cfg);
+    if (sim_create(&r->s, &r->cfg, true, &c->missing) != 0) return 0;
+    sim_prepare_steps(&r->s);
+    (void)sim_initialise(&r->s, &c->missing);
+    c->work = (double)k->nx * k->ny * k->steps;
+    return 0;
 }
 
-static void take_run(check *c, sim *s, const known_run *k)
+static int run_enqueue(ladder_case *c)
 {
-    pass p = { s, k->steps };
-    sentence where;
-    take_steps(&p, 1);
-    const uint64_t found = sim_fingerprint(s);
-    sentence_set(&where, "fingerprint %016" PRIx64 ", not %016" PRIx64 ", of %d x %d cells after %d steps",
-                 found, k->fingerprint, k->nx, k->ny, k->steps);
-    if (found != k->fingerprint) {
-        if (c->top->rank == 0) trial_fault(c, k->like, -1, -1, where.text);
-        return;
-    }
-    const timer_percentiles t = bench_world_times(&c->world, take_steps, &p);
-    const double rate = (double)k->nx * k->ny * k->steps / t.p50;
-    if (c->top->rank == 0) trial_figure(c, (check_figure){ k->like, -1, -1, false, 0, rate, NAN }, &t);
+    running *r = c->state;
+    sim_take(&r->s, known_runs[c->rung->variant].steps, true);
+    sim_wait(&r->s);
+    return 0;
 }
 
-static void run_known(check *c, const known_run *k)
+static int run_verify(ladder_case *c, ladder_verdict *v)
 {
-    sentence why = { "" };
-    config *cfg = CHECK_ALLOC(calloc(1, sizeof *cfg));
-    sim *s = CHECK_ALLOC(calloc(1, sizeof *s));
-    trial_name(c, check_likes[k->like].name);
-    make_config(c, k, cfg);
-    bool ok = sim_create(s, cfg, true, &why) == 0;
-    if (ok) sim_prepare_steps(s);
-    ok = ok && sim_initialise(s, &why) == 0;
-    if (ok) take_run(c, s, k);
-    else trial_left_out(c, "%s: %.400s", c->trial, why.text);
-    sim_destroy(s);
-    free(s);
-    free(cfg);
+    const known_run *k = &known_runs[c->rung->variant];
+    const uint64_t found = sim_fingerprint(&((running *)c->state)->s);
+    ladder_right(v);
+    if (found != k->fingerprint)
+        ladder_wrong(v, "fingerprint %016" PRIx64 ", not %016" PRIx64 ", of %d x %d cells after %d steps",
+                     found, k->fingerprint, k->nx, k->ny, k->steps);
+    return 0;
+}
+
+static void run_destroy(ladder_case *c)
+{
+    if (c->state) sim_destroy(&((running *)c->state)->s);
+}
+
+static const char *never_refused(const ladder_rung *r, device_kind kind, int ranks) { return NULL; }
+
+bool trials_known_run(const check *c, check_like like, bench_item *item)
+{
+    static const ladder_family all = { .name = "check", .refusal = never_refused };
+    static ladder_rung rung = { LADDER_ROW("run", "", run_prepare, run_enqueue, run_verify, NULL),
+                                .destroy = run_destroy, .clock = LADDER_CLOCK_HOST };
+    if (like != CHECK_HEAT_ALL && like != CHECK_TRANSPOSE_ALL) return false;
+    rung.variant = 2 * c->sizes.known_run + (like == CHECK_TRANSPOSE_ALL);
+    *item = (bench_item){ .family = &all, .rung = &rung };
+    return true;
 }
 
 /* ---- items: by each transport a ring and an all-to-all, then the runs ---- */
@@ -112,7 +115,7 @@ static void try_job(check *c, int item)
 {
     const int run = item - transports_of(c);
     if (run < 0) try_together(c, (check_like)((item % 2 ? CHECK_ALLTOALL : CHECK_RING) + item / 2));
-    else run_known(c, &known_runs[c->sizes.first_run + run]);
+    else try_together(c, (check_like)(CHECK_HEAT_ALL + run));
 }
 
 const trials trials_job = { "trials of all ranks together", 0.50, true, count_job, try_job };

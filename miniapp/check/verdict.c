@@ -14,7 +14,7 @@ const int check_exit_status[] = { 0, CHECK_EXIT_NOT_JUDGED, CHECK_EXIT_FAILED, C
 static const double least = 0.03046;     /* -log(1 - 0.03): no smaller difference counts */
 static const double noise_least = 0.005; /* no machine repeats itself better */
 static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
-enum { ROUNDS_LEAST = 2, ROWS_LEAST = 3, ROUNDS_OF_PAIRS = 7, SHOWN = 3 };
+enum { ROUNDS_LEAST = 2, ROWS_LEAST = 3, ROUNDS_OF_PAIRS = 7 };
 
 /* ---- units: the figures of a like by what they are of, each next to its peers ---- */
 
@@ -33,12 +33,12 @@ typedef struct unit {
     double effect; /* that next to the median of the others', */
     double error;  /* and the error of that */
     bool low;      /* by more than 3 %, and in nine rounds of ten by a third of its effect */
-    double *x;     /* [columns]: the best of each round, NaN where there is none, then of all rounds */
+    double *x;     /* [columns], owned: the best of each round, NaN: there is none; then of all rounds */
 } unit;
 
 typedef struct units {
-    unit *unit;          /* [count], owned; those of one part side by side */
-    double *x, *scratch; /* owned */
+    unit *unit;      /* [count], owned; those of one part side by side */
+    double *scratch; /* owned */
     int count, columns;
 } units;
 
@@ -65,9 +65,8 @@ static double median_of(double *x, int n)
 /* The median of n sorted values but v, which is one of them. */
 static double median_of_others(const double *sorted, int n, double v)
 {
-    const double *const at = bsearch(&v, sorted, (size_t)n, sizeof v, ascending);
-    const int place = at ? (int)(at - sorted) : n, low = (n - 2) / 2, high = (n - 1) / 2;
-    return n < 2 ? 0 : (sorted[low + (low >= place)] + sorted[high + (high >= place)]) / 2;
+    const double *const low = &sorted[(n - 2) / 2], *const high = &sorted[(n - 1) / 2];
+    return n < 2 ? 0 : (low[*low >= v] + high[*high >= v]) / 2;
 }
 
 /* How far a remote quantile of Student's distribution exceeds the normal one's. */
@@ -84,18 +83,18 @@ static bool tells(const check_findings *f, check_like like, unit_kind kind)
            (part == CHECK_LINK ? many : part == CHECK_GPU && (kind == UNIT_RANK || several));
 }
 
-/* Returns for how many units the figure counts. */
-static int add_figure(const check_findings *f, const check_figure *g, unit_kind kind, unit u[2])
+/* A pair counts for two units, but for one component. Returns for how many. */
+static int add_figure(const check_findings *f, const check_figure *g, unit_kind kind, unit *u)
 {
-    const bool single = kind == UNIT_COMPONENT, pair = g->b >= 0;
+    const int ends = g->b < 0 || kind == UNIT_COMPONENT ? 1 : 2;
     if (!(g->rate > 0) || !tells(f, g->like, kind)) return 0;
-    for (int i = 0; i < 1 + (pair && !single); i++) {
-        int a = i ? g->b : g->a, b = single ? g->b : -1;
+    for (int i = 0; i < ends; i++) {
+        int a = i ? g->b : g->a, b = kind == UNIT_COMPONENT ? g->b : -1;
         if (kind == UNIT_HOST) a = f->rank[a].first_of_host;
-        u[i] = (unit){ .like = g->like, .a = a, .b = b, .round = g->round, .best = log(g->rate) };
+        u[i] = (unit){ g->like, a, b, .round = g->round, .best = log(g->rate) };
         u[i].part = (a > b ? a : b) * ((int64_t)1 << 32) + (a > b ? b : a);
     }
-    return 1 + (pair && !single);
+    return ends;
 }
 
 static int by_unit(const void *pa, const void *pb)
@@ -105,15 +104,13 @@ static int by_unit(const void *pa, const void *pb)
     return x->like != y->like ? (int)x->like - (int)y->like : x->a - y->a;
 }
 
-/* Puts column c of the like next to the median of the others. Returns how many have a value there. */
-static int put_beside(units *t, check_like like, int c, double *median)
+/* Column c of a like, sorted, goes to t->scratch. Returns how many units have a value there. */
+static int column_of(const units *t, check_like like, int c)
 {
     int n = 0;
     for (const unit *u = t->unit; u < t->unit + t->count; u++)
         if (u->like == like && !isnan(u->x[c])) t->scratch[n++] = u->x[c];
-    *median = median_of(t->scratch, n);
-    for (const unit *u = t->unit; u < t->unit + t->count; u++)
-        if (u->like == like) u->x[c] -= median_of_others(t->scratch, n, u->x[c]);
+    (void)median_of(t->scratch, n);
     return n;
 }
 
@@ -124,9 +121,9 @@ static double set_noise(check_row *row, const units *t, const check_findings *f)
 {
     double *const x = t->scratch, change = 0, repeated = 0;
     int n = 0;
-    for (int i = 0; i < f->figures; i++)
+    for (int i = 0; i < f->figures && row->rounds < 3; i++)
         if (f->figure[i].like == row->like) x[n++] = isfinite(f->figure[i].noise) ? f->figure[i].noise : 0;
-    if (row->rounds < 3) repeated = median_of(x, n);
+    if (n > 0) repeated = median_of(x, n);
     n = 0;
     for (const unit *u = t->unit; u < t->unit + t->count; u++)
         for (int r = 1; r < row->rounds && u->like == row->like; r++)
@@ -135,9 +132,7 @@ static double set_noise(check_row *row, const units *t, const check_findings *f)
     row->spread = fmax(fmax(noise_least, repeated), change);
     const double noise = fmax(row->spread, change * few(n) * (1 + 2.0 / row->rounds));
     row->noise = -expm1(-noise);
-    n = 0;
-    for (const unit *u = t->unit; u < t->unit + t->count; u++)
-        if (u->like == row->like) x[n++] = u->x[t->columns - 1];
+    n = column_of(t, row->like, t->columns - 1);
     const double middle = median_of(x, n);
     for (int i = 0; i < n; i++) x[i] = fabs(x[i] - middle);
     const double scatter = n < 3 ? 0 : 1.4826 * few(n) * median_of(x, n);
@@ -153,34 +148,34 @@ static bool is_low(const unit *u, const check_row *row)
     return row->count > 1 && row->rounds >= ROUNDS_LEAST && u->effect < -least && above <= row->rounds / 10;
 }
 
-/* Sets what the units of a like are next to each other. Its row, where they are components. */
-static check_row put_like(const judge *j, units *t, check_like like)
+/* Sets what the units of a like are next to each other, and the row, which is theirs where they are
+ * components. */
+static void put_like(const judge *j, units *t, check_like like, check_row *row)
 {
-    check_row row = { .like = like,
-                      .least = INFINITY,
-                      .least_a = -1,
-                      .least_b = -1,
-                      .noise = NAN,
-                      .smallest = 1,
-                      .reference = NAN };
-    double median;
-    for (int c = 0; c < t->columns - 1; c++)
-        if (put_beside(t, like, c, &median) > 0) row.rounds = c + 1;
-    row.count = put_beside(t, like, t->columns - 1, &median);
-    row.median = exp(median);
-    const double error = row.count > 0 ? set_noise(&row, t, j->f) : NAN;
-    for (unit *u = t->unit; u < t->unit + t->count; u++) {
+    unit *const end = t->unit + t->count;
+    *row = (check_row){ .like = like, .least = INFINITY, .least_a = -1, .least_b = -1, .smallest = 1 };
+    row->noise = row->reference = NAN;
+    for (int c = 0; c < t->columns; c++) { /* the last one is that of all rounds */
+        row->count = column_of(t, like, c);
+        if (row->count > 0 && c < t->columns - 1) row->rounds = c + 1;
+        row->median = exp(median_of(t->scratch, row->count));
+        for (unit *u = t->unit; u < end; u++)
+            if (u->like == like) u->x[c] -= median_of_others(t->scratch, row->count, u->x[c]);
+    }
+    const double error = row->count > 0 ? set_noise(row, t, j->f) : NAN;
+    if (row->count > 1 && row->rounds >= ROUNDS_LEAST)
+        row->smallest = -expm1(-fmax(least, j->errors * error));
+    for (unit *u = t->unit; u < end; u++) {
         if (u->like != like) continue;
         u->effect = u->x[t->columns - 1];
         u->error = error;
-        u->low = is_low(u, &row);
-        if (exp(u->best) >= row.least) continue;
-        row.least = exp(u->best);
-        row.least_a = u->a;
-        row.least_b = u->b;
+        u->low = is_low(u, row);
+        row->most = fmax(row->most, exp(u->best));
+        if (exp(u->best) >= row->least) continue;
+        row->least = exp(u->best);
+        row->least_a = u->a;
+        row->least_b = u->b;
     }
-    if (row.count > 1 && row.rounds >= ROUNDS_LEAST) row.smallest = -expm1(-fmax(least, j->errors * error));
-    return row;
 }
 
 /* The verdict gets the rows of the last kind. */
@@ -189,50 +184,34 @@ static units units_create(const judge *j, unit_kind kind)
     const check_findings *f = j->f;
     units t = { .columns = f->rounds + 2 }; /* the round under way has figures too */
     int figures = 0;
-    t.unit = CHECK_ALLOC(malloc((2 * (size_t)f->figures + 2) * sizeof *t.unit));
+    t.unit = CHECK_CALLOC(2 * f->figures + 2, sizeof *t.unit);
+    t.scratch = CHECK_CALLOC(3 * f->figures + 2, sizeof *t.scratch);
     for (int i = 0; i < f->figures; i++) figures += add_figure(f, &f->figure[i], kind, &t.unit[figures]);
     qsort(t.unit, (size_t)figures, sizeof *t.unit, by_unit);
-    for (int i = 0; i < figures; i++) t.count += i == 0 || by_unit(&t.unit[i], &t.unit[i - 1]) != 0;
-    const size_t cells = (size_t)(t.count * t.columns), most = cells + (size_t)(figures + f->figures) + 1;
-    t.x = CHECK_ALLOC(malloc((cells + most) * sizeof *t.x));
-    t.scratch = t.x + cells;
-    for (size_t i = 0; i < cells; i++) t.x[i] = NAN;
-    t.count = 0;
     for (int i = 0; i < figures; i++) {
         const unit g = t.unit[i];
-        if (i == 0 || by_unit(&g, &t.unit[t.count - 1]) != 0) t.unit[t.count++] = g;
+        if (i == 0 || by_unit(&g, &t.unit[t.count - 1]) != 0) {
+            t.unit[t.count] = g;
+            t.unit[t.count].x = CHECK_CALLOC(t.columns, sizeof(double));
+            for (int c = 0; c < t.columns; c++) t.unit[t.count].x[c] = NAN;
+            t.count++;
+        }
         unit *const u = &t.unit[t.count - 1];
-        u->x = t.x + (t.count - 1) * t.columns;
         u->x[g.round] = fmax(u->x[g.round], g.best);
         u->best = u->x[t.columns - 1] = fmax(u->best, g.best);
     }
-    j->v->rows = 0;
-    for (int l = 0; l < CHECK_LIKES; l++) {
-        check_row row = put_like(j, &t, (check_like)l);
-        for (int i = 0; i < f->faults; i++)
-            if ((int)f->fault[i].like == l) row.verdict = CHECK_WRONG;
-        if (row.count > 0 || row.verdict == CHECK_WRONG) j->v->row[j->v->rows++] = row;
-    }
+    for (int l = 0; l < CHECK_LIKES; l++) put_like(j, &t, (check_like)l, &j->v->row[l]);
     return t;
 }
 
-/* ---- the suspect ---- */
-
-static void set_name(sentence *out, const check_findings *f, check_part part, int a, int b)
+static void units_destroy(units *t)
 {
-    static const char *const all[] = { "all GPUs alike",  "all links of ranks alike",
-                                       "all hosts alike", "all links of hosts alike",
-                                       "the disk",        "all ranks together" };
-    const check_rank *r = a < 0 ? NULL : &f->rank[a];
-    const bool cores = part == CHECK_GPU && f->device == DEVICE_HOST;
-    if (!r) sentence_set(out, "%s", cores ? "processor cores of all ranks alike" : all[part]);
-    else if (cores) sentence_set(out, "processor cores of rank %d (%s)", a, r->host);
-    else if (part == CHECK_GPU)
-        sentence_set(out, "GPU of rank %d (%s, %.12s, %s)", a, r->host, r->uuid, r->pci);
-    else if (part == CHECK_HOST) sentence_set(out, "host %s (ranks from %d on)", r->host, a);
-    else if (part == CHECK_LINK) sentence_set(out, "link of ranks %d and %d (%s)", a, b, r->host);
-    else sentence_set(out, "link of hosts %s and %s", r->host, f->rank[b].host);
+    for (int i = 0; i < t->count; i++) free(t->unit[i].x);
+    free(t->unit);
+    free(t->scratch);
 }
+
+/* ---- the suspect ---- */
 
 /* False: another part is the suspect already. a < 0: all parts of a kind. */
 static bool suspect_is(judge *j, check_part part, int a, int b)
@@ -240,7 +219,7 @@ static bool suspect_is(judge *j, check_part part, int a, int b)
     check_suspect *s = &j->v->suspect;
     const int low = b >= 0 && b < a ? b : a, high = b >= 0 && b < a ? a : b;
     sentence name;
-    set_name(&name, j->f, part, low, high);
+    check_part_name(&name, j->f, part, low, high);
     if (s->name.text[0]) return strcmp(s->name.text, name.text) == 0;
     *s = (check_suspect){ .part = a < 0 && part != CHECK_DISK ? CHECK_JOB : part,
                           .a = low,
@@ -255,26 +234,27 @@ static bool suspect_is(judge *j, check_part part, int a, int b)
 static void add_evidence(judge *j, check_like like, double factor)
 {
     check_suspect *s = &j->v->suspect;
-    for (int i = 0; i < j->v->rows; i++)
-        if (j->v->row[i].like == like) j->v->row[i].verdict = CHECK_SLOW;
+    j->v->row[like].verdict = CHECK_SLOW;
     s->factor = fmin(s->factor, factor);
-    if (s->rows++ < SHOWN)
-        sentence_add(&s->evidence, "%s%s %.0f %%", s->rows > 1 ? "; " : "", check_likes[like].name,
-                     100 * factor);
+    sentence_add(&s->evidence, "%s%s %.0f %%", s->rows++ > 0 ? "; " : "", check_likes[like].name,
+                 100 * factor);
 }
 
 /* The wrong bits of a rank by itself explain those of its pairs, and any those of all ranks: the first fault
  * of the smallest part is the evidence. */
 static void judge_wrong(judge *j)
 {
-    const check_fault *first = NULL;
-    for (const check_fault *g = j->f->fault; g < j->f->fault + j->f->faults; g++)
+    const check_figure *first = NULL;
+    for (const check_figure *g = j->f->figure; g < j->f->figure + j->f->figures; g++) {
+        if (!g->wrong) continue;
+        j->v->row[g->like].verdict = CHECK_WRONG;
         if (!first || check_likes[g->like].part < check_likes[first->like].part) first = g;
+    }
     if (!first) return;
     (void)suspect_is(j, check_likes[first->like].part, first->a, first->b);
     j->v->suspect.factor = NAN;
     sentence_set(&j->v->suspect.evidence, "wrong bits in %s, round %d: %.600s", check_likes[first->like].name,
-                 first->round + 1, first->where.text);
+                 first->round + 1, first->wrong);
 }
 
 /* ---- slow next to peers ---- */
@@ -319,7 +299,6 @@ static void judge_slow(judge *j, unit_kind kind, const units *t)
     (void)suspect_is(j, part, worst->a, worst->b);
     for (const unit *u = worst; u < end && u->part == worst->part; u++)
         if (u->low) add_evidence(j, u->like, exp(u->effect));
-    if (s->rows > SHOWN) sentence_add(&s->evidence, "; and %d more", s->rows - SHOWN);
     if (part == CHECK_LINK && j->f->ranks <= 2 * j->f->hosts) {
         s->confidence /= 3;
         sentence_add(&s->evidence, "; it may as well be one of its ranks, which have no other pair");
@@ -331,11 +310,11 @@ static void judge_slow(judge *j, unit_kind kind, const units *t)
 /* A rate repeats if two machines or more have it and differ by little; others are shown alone. Rates of all
  * ranks together are those of as many. Where all components of a row lie below, these are the suspect, else
  * the slowest one. */
-static void judge_by_reference(judge *j, const check_reference *r, const units *t)
+static void judge_by_reference(judge *j, const check_reference *r)
 {
     check_suspect *s = &j->v->suspect;
     const bool named = s->name.text[0];
-    for (check_row *row = j->v->row; row < j->v->row + j->v->rows; row++) {
+    for (check_row *row = j->v->row; row < j->v->row + CHECK_LIKES; row++) {
         const check_part part = check_likes[row->like].part;
         const double low = r->low[row->like], high = r->high[row->like];
         const bool all = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
@@ -343,12 +322,11 @@ static void judge_by_reference(judge *j, const check_reference *r, const units *
         row->reference = sqrt(low * high);
         row->is_judged =
             row->rounds >= ROUNDS_LEAST && r->machines[row->like] > 1 && log(high / low) <= least;
-        const double limit = log(low) - fmax(least, j->errors * row->spread);
-        int below = 0;
-        for (int i = 0; i < t->count; i++) below += t->unit[i].like == row->like && t->unit[i].best < limit;
-        if (!row->is_judged || named || below == 0) continue;
-        const bool alike = below > 1 && below == row->count;
-        if (!suspect_is(j, part, alike ? -1 : row->least_a, alike ? -1 : row->least_b)) continue;
+        const double limit = low * exp(-fmax(least, j->errors * row->spread));
+        const bool alike = row->count > 1 && row->most < limit;
+        if (!row->is_judged || named || row->least >= limit ||
+            !suspect_is(j, part, alike ? -1 : row->least_a, alike ? -1 : row->least_b))
+            continue;
         if (s->rows == 0) sentence_set(&s->evidence, "below the reference: ");
         add_evidence(j, row->like, row->least / row->reference);
     }
@@ -356,29 +334,21 @@ static void judge_by_reference(judge *j, const check_reference *r, const units *
 
 /* ---- all ---- */
 
-static check_word word_of(const check_findings *f, const check_verdict *v)
-{
-    if (f->why.text[0]) return CHECK_INCOMPLETE;
-    if (v->suspect.name.text[0]) return f->faults ? CHECK_WRONG : CHECK_SLOW;
-    for (int i = 0; i < v->rows; i++)
-        if (v->row[i].smallest < looked_for || v->row[i].is_judged) return CHECK_DELIVERS;
-    return CHECK_NOT_JUDGED;
-}
-
 void check_judge(const check_findings *f, const check_reference *r, check_verdict *v)
 {
     const double comparisons = (double)f->figures / (f->rounds + 1) + 1;
     judge j = { .f = f, .v = v, .errors = sqrt(2 * log(100 * comparisons)) };
     units all[UNIT_KINDS];
-    *v = (check_verdict){ .rows = 0 };
+    *v = (check_verdict){ .word = CHECK_NOT_JUDGED };
     for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) all[kind] = units_create(&j, kind);
     judge_wrong(&j);
-    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS && !v->suspect.name.text[0]; kind++)
-        judge_slow(&j, kind, &all[kind]);
-    if (r->name[0]) judge_by_reference(&j, r, &all[UNIT_COMPONENT]);
     for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) {
-        free(all[kind].unit);
-        free(all[kind].x);
+        if (!v->suspect.name.text[0]) judge_slow(&j, kind, &all[kind]);
+        units_destroy(&all[kind]);
     }
-    v->word = word_of(f, v);
+    if (r->name[0]) judge_by_reference(&j, r);
+    for (const check_row *row = v->row; row < v->row + CHECK_LIKES; row++)
+        if (row->smallest < looked_for || row->is_judged) v->word = CHECK_DELIVERS;
+    if (v->suspect.name.text[0]) v->word = f->wrong ? CHECK_WRONG : CHECK_SLOW;
+    if (f->why.text[0]) v->word = CHECK_INCOMPLETE;
 }

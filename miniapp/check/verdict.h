@@ -46,8 +46,8 @@ typedef struct check_row {
     check_like like;
     int count, rounds;    /* components; to the last round that has a figure */
     double median;        /* over components, of each one's best round; NaN: wrong bits came instead */
-    double least;         /* and the least of these, */
-    int least_a, least_b; /* whose */
+    double most, least;   /* and the most and the least of these, */
+    int least_a, least_b; /* whose the least is */
     double spread;        /* how far a best round next to its peers scatters: of a logarithm */
     double noise;         /* and as little as is known of it, as a fraction */
     double smallest;      /* the smallest deviation of one component that would be found; 1: none */
@@ -68,10 +68,14 @@ typedef struct check_suspect {
 
 typedef struct check_verdict {
     check_word word;
-    check_row row[CHECK_LIKES];
-    int rows;
-    check_suspect suspect; /* its name is "": there is none */
+    check_row row[CHECK_LIKES]; /* by like; without components and wrong bits it was not measured */
+    check_suspect suspect;      /* its name is "": there is none */
 } check_verdict;
+
+static inline bool check_row_is_there(const check_row *r)
+{
+    return r->count > 0 || r->verdict == CHECK_WRONG;
+}
 
 /* r: a name of "" is none; it must be of the same GPU. */
 void check_judge(const check_findings *f, const check_reference *r, check_verdict *v);

@@ -1,4 +1,4 @@
-/* Every trial is collective: rank 0 makes a file, the other ranks look at it, and all agree on what was seen.
+/* Every trial is collective: rank 0 or all make a file, others look at it, and all agree on what was seen.
  * Loops meet at every turn, so that a signal to any rank ends them. All trials together take `seconds`, or
  * longer where calls are slow. */
 #include "check_fs/check_fs.h"
@@ -19,6 +19,7 @@
 #include "base/cmd.h"
 #include "base/cmd_key.h"
 #include "base/terminal.h"
+#include "files/figure.h"
 #include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
@@ -186,6 +187,32 @@ static fs_word try_lock(trials *t, const char *path, sentence *found)
     return two && t->host == 0 ? BROKEN : !two && has && freed ? KEPT : NOTE;
 }
 
+/* Every rank writes a part and its fsync at once, as those of states are written, and reads it back. */
+static fs_word try_rate(trials *t, const char *unused, sentence *found)
+{
+    enum { PART_BYTES = 8 << 20 };
+    char stem[32], path[STATE_PATH_BYTES], *const part = CHECK_CALLOC(2, PART_BYTES);
+    for (int i = 0; i < PART_BYTES; i++) part[i] = (char)(i % 251 + i / 4096 + t->top->rank);
+    snprintf(stem, sizeof stem, "rate_of_%d", t->top->rank);
+    name_file(t, stem, path);
+    (void)meet(t, false);
+    const double begin_s = timer_now_s();
+    int code = replace_new_file(path, part, PART_BYTES);
+    const double took_s = timer_slowest_s(timer_now_s() - begin_s, t->top->comm);
+    const int fd = code ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    if (!code) code = fd < 0 ? errno : replace_pread(fd, part + PART_BYTES, PART_BYTES, 0);
+    if (fd >= 0) close(fd);
+    (void)unlink(path);
+    const bool same = agree_all(memcmp(part, part + PART_BYTES, PART_BYTES) == 0, t->top->comm);
+    free(part);
+    if (!all_well(t, code, "writing or reading a part", found)) return FAILED;
+    sentence_set(found, "%d part%s of 8 MiB at %s with fsync, read back %s", t->top->ranks,
+                 t->top->ranks == 1 ? "" : "s",
+                 figure_rate((double)PART_BYTES * t->top->ranks / took_s, "B/s").text,
+                 same ? "as written" : "with other bytes");
+    return same ? KEPT : BROKEN;
+}
+
 static const struct {
     const char *name;
     bool made; /* rank 0 makes a file at `path` first, and deletes it at the end */
@@ -199,6 +226,7 @@ static const struct {
     { "flock here", true, 0, try_lock,
       "a second run on this host would take the folder from one that still writes there" },
     { "flock", true, 1, try_lock, "weft knows another host's run by what its lock's file says" },
+    { "rate", false, 0, try_rate, "a checkpoint would be damaged" },
 };
 enum { TRIALS = sizeof all_trials / sizeof *all_trials };
 

@@ -1,5 +1,5 @@
 /* weft check fs DIR: does the file system of a folder keep what states of parts rely on, between the hosts of
- * this job? One line for each promise. All happens in a folder of its own,
+ * this job, and at which rate is it written? One line for each promise. All happens in a folder of its own,
  * DIR/weft_check_fs.tmp.<16 hex digits>, which is deleted at the end, on a signal too. */
 #pragma once
 

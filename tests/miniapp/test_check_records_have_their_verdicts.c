@@ -54,7 +54,7 @@ static void read_figure(check_findings *f, json_t *o)
     const bool alone = json_is_true(json_object_get(o, "alone"));
     for (; g.like < CHECK_LIKES; g.like++) /* others no check measures any more */
         if (strcmp(check_likes[g.like].key, text_of(o, "like")) == 0 && is_measured(f, g.like, alone))
-            check_findings_add(f, &g);
+            check_findings_add(f, g, NULL);
 }
 
 static void read_check(check_findings *f, const json_t *o)

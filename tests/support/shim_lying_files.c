@@ -1,6 +1,6 @@
 /* Preloaded: in folders of `weft check fs` the file system does not keep what the words of SHIM_LIES name:
- * excl, rename (two steps), flock, fsync (an error). slow: each call takes 30 ms longer, as over a
- * busy network; the seconds that a rank has waited so are in SHIM_WAITED.RANK. */
+ * excl, rename (two steps), flock, fsync (an error), lost (zeros are written). slow: each call takes 30 ms
+ * longer, as over a busy network; the seconds that a rank has waited so are in SHIM_WAITED.RANK. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -78,6 +78,8 @@ int flock(int fd, int operation)
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
     if (is_trial(fd, "/")) wait_as_if_slow();
+    if (lies("lost") && is_trial(fd, "/rate_"))
+        return ftruncate(fd, at + (off_t)bytes) == 0 ? (ssize_t)bytes : -1;
     return REAL(pwrite)(fd, data, bytes, at);
 }
 
