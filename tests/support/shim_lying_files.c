@@ -14,21 +14,33 @@
 
 #define REAL(NAME) ((__typeof__(&NAME))dlsym(RTLD_NEXT, #NAME))
 
+static double waited_s;
+
 static int lies(const char *word)
 {
     const char *words = getenv("SHIM_LIES");
     return words && strstr(words, word);
 }
 
-static int is_ours(const char *path) { return strstr(path, "weft_check_fs.tmp.") != NULL; }
-
-static double waited_s;
-
-static void wait_as_if_slow(void)
+/* Of a trial, and then its file's name; "" for others. */
+static const char *name_of(const char *path)
 {
-    if (!lies("slow")) return;
-    usleep(30000);
-    waited_s += 0.03;
+    const int ours = strstr(path, "weft_check_fs.tmp.") != NULL;
+    if (ours && lies("slow")) {
+        usleep(30000);
+        waited_s += 0.03;
+    }
+    return ours ? strrchr(path, '/') : "";
+}
+
+static const char *name_of_fd(int fd)
+{
+    static char path[4096];
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t bytes = readlink(link, path, sizeof path - 1);
+    path[bytes > 0 ? bytes : 0] = '\0';
+    return name_of(path);
 }
 
 __attribute__((destructor)) static void say_what_was_waited(void)
@@ -42,28 +54,19 @@ __attribute__((destructor)) static void say_what_was_waited(void)
     if (f) fclose(f);
 }
 
-static int is_trial(int fd, const char *of)
-{
-    char link[64], path[4096] = "";
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    return readlink(link, path, sizeof path - 1) > 0 && is_ours(path) && strstr(strrchr(path, '/'), of);
-}
-
 int open(const char *path, int flags, ...)
 {
     va_list args;
     va_start(args, flags);
     const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
     va_end(args);
-    if (is_ours(path)) wait_as_if_slow();
-    const int makes_twice = lies("excl") && is_ours(path) && strstr(path, "/first_");
-    return REAL(open)(path, makes_twice ? flags & ~O_EXCL : flags, mode);
+    const int twice = strstr(name_of(path), "/first_") && lies("excl");
+    return REAL(open)(path, twice ? flags & ~O_EXCL : flags, mode);
 }
 
 int rename(const char *from, const char *to)
 {
-    if (is_ours(to)) wait_as_if_slow();
-    if (lies("rename") && is_ours(to)) {
+    if (*name_of(to) && lies("rename")) {
         unlink(to);
         usleep(30000); /* a rank that shares its CPU with others looks every few milliseconds */
     }
@@ -72,25 +75,12 @@ int rename(const char *from, const char *to)
 
 int flock(int fd, int operation)
 {
-    return lies("flock") && is_trial(fd, "/flock") ? 0 : REAL(flock)(fd, operation);
-}
-
-ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
-{
-    if (is_trial(fd, "/")) wait_as_if_slow();
-    return REAL(pwrite)(fd, data, bytes, at);
-}
-
-int unlink(const char *path)
-{
-    if (is_ours(path)) wait_as_if_slow();
-    return REAL(unlink)(path);
+    return lies("flock") && strstr(name_of_fd(fd), "/flock") ? 0 : REAL(flock)(fd, operation);
 }
 
 int fsync(int fd)
 {
-    if (is_trial(fd, "/")) wait_as_if_slow();
-    if (!lies("fsync") || !is_trial(fd, "/fsync")) return REAL(fsync)(fd);
+    if (!strstr(name_of_fd(fd), "/fsync") || !lies("fsync")) return REAL(fsync)(fd);
     errno = EIO;
     return -1;
 }
