@@ -131,25 +131,14 @@ static int append_and_close(int fd, const char *line)
     return code ? code : closed;
 }
 
-/* Minutes of measuring are not lost with a file's name. */
-static void keep_elsewhere(const char *line, sentence *why)
-{
-    const char *const folder = getenv("TMPDIR");
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/weft-record.XXXXXX", folder ? folder : P_tmpdir);
-    const int fd = mkstemp(path);
-    if (fd < 0) return;
-    if (append_and_close(fd, line) == 0) sentence_add(why, "; %s has it", path);
-    else unlink(path);
-}
-
 bool record_append(const char *path, const json_t *object, sentence *why)
 {
     char *text = json_dumps(object, JSON_COMPACT), *line = NULL;
     int code = ENOMEM;
     if (text && asprintf(&line, "\n%s\n", text) >= 0) code = append_and_close(open_to_append(path), line);
-    if (code) sentence_set(why, "cannot append the record to %s: %s", path, strerror(code));
-    if (code && line) keep_elsewhere(line, why);
+    if (code)
+        sentence_set(why, "cannot append the record to %s: %s; it is printed instead", path, strerror(code));
+    if (code && line) fputs(line + 1, stdout); /* minutes of measuring are not lost */
     free(line);
     free(text);
     return code == 0;

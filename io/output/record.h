@@ -27,8 +27,7 @@ json_t *record_straggler(const timer_straggler *t);
 /* "2026-11-21T03:14:15Z" */
 json_t *record_now(void);
 /* Appends object and a newline to path under a lock, so that runs at the same time never mix lines; makes no
- * directories. False with one sentence in why, which names the file in TMPDIR that has the record. Does not
- * take the reference. */
+ * directories. False with one sentence in why, and the record on stdout. Does not take the reference. */
 bool record_append(const char *path, const json_t *object, sentence *why);
 /* Can a record be appended to path, so that minutes of measuring do not end in one that cannot be? 0, or the
  * exit status with one sentence, "output = PATH: why not", with the key. A file that begins otherwise than

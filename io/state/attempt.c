@@ -22,23 +22,24 @@
 #define MARK "unfinished"
 enum { DIGITS = 8 };
 
-static void path_in(char out[STATE_PATH_BYTES], const char *dir, const char *name, const char *file)
+/* ---- attempts by their folders, DIR/NAME.<8 hex digits>, and their marks ---- */
+
+static void path_in(char out[STATE_PATH_BYTES], const char *folder, const char *file)
 {
-    snprintf(out, STATE_PATH_BYTES, "%.3900s/%s%s%s", dir, name, *file ? "/" : "", file);
+    snprintf(out, STATE_PATH_BYTES, "%.4000s/%s", folder, file);
 }
 
-/* ---- names and marks ---- */
-
-static bool is_attempt(const char *name)
+static bool is_attempt(const char *folder)
 {
-    const size_t length = strlen(name);
-    return length > DIGITS + 1 && name[length - DIGITS - 1] == '.' &&
-           strspn(name + length - DIGITS, "0123456789abcdef") == DIGITS;
+    const size_t length = strlen(folder);
+    return length > DIGITS + 1 && folder[length - DIGITS - 1] == '.' &&
+           strspn(folder + length - DIGITS, "0123456789abcdef") == DIGITS;
 }
 
 /* Is the attempt one of the state `file`, or, NULL, of a step? */
-static bool is_of(const char *name, const char *file)
+static bool is_of(const char *folder, const char *file)
 {
+    const char *const name = state_name(folder);
     const int stem = (int)strlen(name) - DIGITS - 1;
     char index[STATE_NAME_BYTES];
     snprintf(index, sizeof index, "%.*s.h5", stem, name);
@@ -47,30 +48,27 @@ static bool is_of(const char *name, const char *file)
 }
 
 /* 0 or errno. */
-static int put_mark(const char *dir, const char *name)
+static int put_mark(const char *folder)
 {
-    char folder[STATE_PATH_BYTES], path[STATE_PATH_BYTES];
-    path_in(folder, dir, name, "");
-    path_in(path, dir, name, MARK);
+    char path[STATE_PATH_BYTES];
+    path_in(path, folder, MARK);
     const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0) return errno == ENOENT || errno == ENOTDIR ? 0 : errno; /* no folder: nothing to be found */
-    return close(fd) != 0 ? errno : replace_sync_folder(folder);
+    return fd < 0 || close(fd) != 0 ? errno : 0;
 }
 
 /* May an index still need the attempt: does it name the attempt, whose mark then goes, or cannot be read? */
-static bool is_needed(const char *dir, const char *name)
+static bool is_needed(const char *folder)
 {
     char path[STATE_PATH_BYTES];
     state_info s;
     sentence why;
     bool needed = false;
     for (int i = 0; i < 2 && !needed; i++) { /* output.final may have any name */
-        snprintf(path, sizeof path, "%.3900s/%.*s%s", dir, (int)strlen(name) - DIGITS - 1, name,
-                 i == 0 ? ".h5" : "");
+        snprintf(path, sizeof path, "%.*s%s", (int)strlen(folder) - DIGITS - 1, folder, i == 0 ? ".h5" : "");
         const state_status status = state_index_read(path, &s, &why);
-        const bool named = status == STATE_OK && strcmp(s.folder, name) == 0;
+        const bool named = status == STATE_OK && strcmp(s.folder, state_name(folder)) == 0;
         needed = named || (status != STATE_OK && status != STATE_MISSING);
-        path_in(path, dir, name, MARK);
+        path_in(path, folder, MARK);
         if (named) (void)unlink(path);
         state_close(&s);
     }
@@ -85,52 +83,58 @@ static bool is_ours(const char *name)
 }
 
 /* Unless an index needs it. What cannot be deleted, or is not weft's, keeps a mark. */
-static void remove_attempt(const char *dir, const char *name)
+static void remove_attempt(const char *folder)
 {
-    char path[STATE_PATH_BYTES];
-    if (!is_attempt(name) || is_needed(dir, name)) return;
-    path_in(path, dir, name, "");
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (!is_attempt(folder) || is_needed(folder)) return;
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *const d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) return;
     for (const struct dirent *e; (e = readdir(d));)
         if (is_ours(e->d_name)) (void)unlinkat(fd, e->d_name, 0);
     (void)unlinkat(fd, MARK, 0); /* last: the next run finds what a kill leaves */
     closedir(d);
-    if (rmdir(path) != 0) (void)put_mark(dir, name);
+    if (rmdir(folder) != 0 && put_mark(folder) == 0) (void)replace_sync_folder(folder);
 }
 
 void attempts_tidy(const char *dir, const char *file)
 {
-    char mark[STATE_PATH_BYTES];
+    char folder[STATE_PATH_BYTES], mark[STATE_PATH_BYTES];
     DIR *const d = opendir(dir);
     for (const struct dirent *e; d && (e = readdir(d));) {
         if (!is_attempt(e->d_name) || !is_of(e->d_name, file)) continue;
-        (void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR); /* empty: killed before the mark */
-        path_in(mark, dir, e->d_name, MARK);
-        if (access(mark, F_OK) == 0) remove_attempt(dir, e->d_name);
+        path_in(folder, dir, e->d_name);
+        path_in(mark, folder, MARK);
+        (void)rmdir(folder); /* empty: killed before the mark */
+        if (access(mark, F_OK) == 0) remove_attempt(folder);
     }
     if (d) closedir(d);
 }
 
 /* The attempt of the state that has the name gets a mark before it loses its index. 0 or errno. */
-static int mark_older(const char *dir, const char *path, char older[STATE_NAME_BYTES])
+static int mark_older(const char *path, char older[STATE_PATH_BYTES])
 {
+    char dir[STATE_PATH_BYTES];
     state_info s;
     sentence unused;
     const bool of_this = state_index_read(path, &s, &unused) == STATE_OK && s.folder[0] &&
                          is_of(s.folder, path); /* else a copy of another */
-    snprintf(older, STATE_NAME_BYTES, "%s", of_this ? s.folder : "");
     state_close(&s);
-    return older[0] ? put_mark(dir, older) : 0;
+    older[0] = '\0';
+    if (!of_this) return 0;
+    replace_directory_of(dir, sizeof dir, path);
+    path_in(older, dir, s.folder);
+    int code = put_mark(older);
+    if (!code) code = replace_sync_folder(older);
+    return code == ENOENT || code == ENOTDIR ? 0 : code; /* no folder: nothing to be found */
 }
 
-void attempt_delete_state(const char *dir, const char *path)
+void attempt_delete_state(const char *path)
 {
-    char older[STATE_NAME_BYTES];
-    if (mark_older(dir, path, older) != 0 || unlink(path) != 0 || !older[0]) return;
+    char dir[STATE_PATH_BYTES], older[STATE_PATH_BYTES];
+    replace_directory_of(dir, sizeof dir, path);
+    if (mark_older(path, older) != 0 || unlink(path) != 0 || !older[0]) return;
     /* an index whose parts are gone is no state: its name goes first on disk, too */
-    if (replace_sync_folder(dir) == 0) remove_attempt(dir, older);
+    if (replace_sync_folder(dir) == 0) remove_attempt(older);
 }
 
 /* ---- begin ---- */
@@ -148,13 +152,11 @@ void attempt_init(attempt *a, const char *path, const state_level *l, int parts,
     a->fd = -1;
     a->verify_s = 0;
     snprintf(a->path, sizeof a->path, "%s", path);
-    snprintf(a->name, sizeof a->name, "%.*s.%08" PRIx32, state_stem_bytes(path), state_name(path), token);
-    if (parts == 1) {
-        path_in(s->path, a->dir, a->name, INDEX);
-    } else {
-        snprintf(s->path, sizeof s->path, "%s", path);
-        snprintf(s->folder, sizeof s->folder, "%s", a->name);
-    }
+    snprintf(a->folder, sizeof a->folder, "%.4000s/%.*s.%08" PRIx32, a->dir, state_stem_bytes(path),
+             state_name(path), token);
+    path_in(a->index, a->folder, INDEX);
+    snprintf(s->path, sizeof s->path, "%s", parts == 1 ? a->index : path);
+    if (parts > 1) snprintf(s->folder, sizeof s->folder, "%s", state_name(a->folder));
     snprintf(s->kind, sizeof s->kind, "%s", l->kind);
     snprintf(s->version, sizeof s->version, "%s", l->version ? l->version : "unknown");
     snprintf(s->deck, sizeof s->deck, "%s", l->deck ? l->deck : "");
@@ -170,27 +172,16 @@ void attempt_init(attempt *a, const char *path, const state_level *l, int parts,
     }
 }
 
-state_status attempt_begin(attempt *a)
-{
-    char path[STATE_PATH_BYTES];
-    if (a->rank != 0) return STATE_OK;
-    path_in(path, a->dir, a->name, "");
-    const int code = mkdir(path, 0777) != 0 ? errno : put_mark(a->dir, a->name);
-    return code ? state_file_failed("make the folder", path, code, &a->why) : STATE_OK;
-}
-
 /* ---- write ---- */
 
-/* A client of a network file system may for some seconds not know the folder. */
+/* The first writer makes the folder. Each puts the mark there: so no host looks for a name that it may have
+ * known as missing. */
 state_status attempt_make_part(attempt *a)
 {
-    char path[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
+    char path[STATE_PATH_BYTES];
     if (a->number < 0) return STATE_OK;
-    path_in(path, a->dir, a->name, "");
-    const int code = state_look_for(path);
-    if (code)
-        return state_fail(STATE_IO, &a->why, "rank %d on %s does not see %s, which rank 0 made: %s", a->rank,
-                          state_host(host), path, strerror(code));
+    const int code = mkdir(a->folder, 0777) != 0 && errno != EEXIST ? errno : put_mark(a->folder);
+    if (code) return state_file_failed("make the folder", a->folder, code, &a->why);
     const state_status status = state_part_create(&a->s, a->number, &a->why);
     if (status != STATE_OK) return status;
     state_part_path(&a->s, a->number, path);
@@ -279,38 +270,26 @@ state_status attempt_finish_part(attempt *a, bool verify)
 
 state_status attempt_make_index(attempt *a)
 {
-    char path[STATE_PATH_BYTES];
-    if (a->rank != 0) return STATE_OK;
-    path_in(path, a->dir, a->name, INDEX);
-    return state_index_create(path, &a->s, &a->why);
-}
-
-/* On disk under its name in the attempt's folder: the index with its table. 0 or errno. */
-static int complete(attempt *a, const char *index)
-{
-    char folder[STATE_PATH_BYTES];
-    path_in(folder, a->dir, a->name, "");
-    int code = state_index_end(index, &a->s);
-    if (!code) code = replace_sync_folder(folder);
-    return code ? code : replace_sync_folder(a->dir);
+    return a->rank == 0 ? state_index_create(a->index, &a->s, &a->why) : STATE_OK;
 }
 
 state_status attempt_publish(attempt *a, const lock *l)
 {
-    char index[STATE_PATH_BYTES], older[STATE_NAME_BYTES];
+    char older[STATE_PATH_BYTES];
     if (a->rank != 0) return STATE_OK;
-    path_in(index, a->dir, a->name, INDEX);
-    int code = complete(a, index);
-    if (!code) code = mark_older(a->dir, a->path, older);
+    int code = state_index_end(a->index, &a->s);
+    if (!code) code = replace_sync_folder(a->folder);
+    if (!code) code = replace_sync_folder(a->dir);
+    if (!code) code = mark_older(a->path, older);
     if (code) return failed(a, "write", code);
     if (!lock_is_held(l))
         return state_fail(STATE_IO, &a->why, "cannot write %s: another run has taken its place over",
                           a->path);
-    if (rename(index, a->path) != 0) return failed(a, "rename to", errno);
+    if (rename(a->index, a->path) != 0) return failed(a, "rename to", errno);
     code = replace_sync_folder(a->dir);
     if (code) return state_file_failed("fsync", a->dir, code, &a->why);
-    remove_attempt(a->dir, a->name); /* of parts, its mark */
-    remove_attempt(a->dir, older);
+    remove_attempt(a->folder); /* of parts, its mark */
+    remove_attempt(older);
     return STATE_OK;
 }
 
@@ -318,5 +297,5 @@ void attempt_give_up(attempt *a)
 {
     if (a->fd >= 0) (void)close(a->fd);
     a->fd = -1;
-    if (a->rank == 0) remove_attempt(a->dir, a->name);
+    if (a->rank == 0) remove_attempt(a->folder);
 }

@@ -1,7 +1,7 @@
-/* An attempt to write a state: begin, write, verify, publish. It has a folder NAME.<8 hex digits> beside
+/* An attempt to write a state: write, verify, publish. It has a folder NAME.<8 hex digits> beside
  * NAME.h5, of a name that no attempt had before, with the parts, also once they are a state's; of one part
  * with the index alone, which holds the cells. As long as no index names the folder, there is a mark in it,
- * which is on disk before any part: a run that is killed leaves nothing that the next one does not find.
+ * which is there before any part: a run that is killed leaves nothing that the next one does not find.
  * attempt_ functions do not call MPI; those that say HDF5 are the main thread's. */
 #pragma once
 
@@ -37,8 +37,8 @@ bool collect_next(collect *c, collect_window *out);
 /* ---- an attempt ---- */
 
 typedef struct attempt {
-    char dir[STATE_PATH_BYTES], path[STATE_PATH_BYTES]; /* of the state: its folder, and DIR/NAME.h5 */
-    char name[STATE_NAME_BYTES];                        /* of the attempt's folder */
+    char dir[STATE_PATH_BYTES], path[STATE_PATH_BYTES];     /* of the state: its folder, and DIR/NAME.h5 */
+    char folder[STATE_PATH_BYTES], index[STATE_PATH_BYTES]; /* of the attempt, and in it */
     state_info s;     /* its path is that of the file which has the table: of one file not yet NAME.h5 */
     int rank, number; /* of this rank's part; -1: it writes none */
     int fd;           /* of the part */
@@ -50,9 +50,7 @@ typedef struct attempt {
 /* Names a new attempt to write l as DIR/NAME.h5 in `parts` parts, whose rectangles the caller fills. */
 void attempt_init(attempt *a, const char *path, const state_level *l, int parts, uint32_t token);
 
-/* Rank 0 makes the folder with its mark. */
-state_status attempt_begin(attempt *a);
-/* This rank's part as a file without its cells. HDF5. */
+/* The folder with its mark, and this rank's part as a file without its cells. HDF5. */
 state_status attempt_make_part(attempt *a);
 /* A window's cells go where they belong, and the CRC-32C of its blocks to a->s. */
 state_status attempt_write(attempt *a, const collect_window *window);
@@ -68,5 +66,5 @@ void attempt_give_up(attempt *a);
 
 /* Deletes folders in dir that have a mark and no index: of the state `file`, or, NULL, of steps. */
 void attempts_tidy(const char *dir, const char *file);
-/* Deletes the state `path` in dir, its index first. */
-void attempt_delete_state(const char *dir, const char *path);
+/* Deletes the state `path`, its index first. */
+void attempt_delete_state(const char *path);

@@ -117,23 +117,6 @@ static state_status list_here(const char *dir, int64_t **steps, size_t *count)
     return status;
 }
 
-state_status state_names_are_free(const char *dir, sentence *why)
-{
-    int64_t *steps = NULL;
-    size_t count = 0;
-    state_status status = STATE_OK;
-    (void)list_here(dir, &steps, &count);
-    for (size_t i = 0; i < count && status == STATE_OK; i++) {
-        char path[STATE_PATH_BYTES];
-        struct stat info;
-        state_path(path, sizeof path, dir, steps[i]);
-        if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
-            status = state_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
-    }
-    free(steps);
-    return status;
-}
-
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count)
 {
     const int rank = ranks_mine(comm);
@@ -176,7 +159,7 @@ void state_keep_apply(const char *dir, state_keep keep, const state_info *last, 
         if (steps[i] > last->step || (stays && newest >= keep.newest)) continue;
         state_path(path, sizeof path, dir, steps[i]);
         if (is_of_another_problem(path, last) || newest++ < keep.newest || stays) continue;
-        attempt_delete_state(dir, path);
+        attempt_delete_state(path);
     }
     free(steps);
 }

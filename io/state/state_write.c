@@ -1,4 +1,4 @@
-/* Ranks go through the same phases: BEGIN, WRITE with the read-back, PUBLISH, and TELL after a failure. In a
+/* Ranks go through the same phases: WRITE with the read-back, PUBLISH, and TELL after a failure. In a
  * phase HDF5 makes files in the main thread, and a job in a thread of each rank, which calls neither MPI nor
  * HDF5, does the rest (attempt.c); then all agree on how it went, by non-blocking collectives. The thread
  * gets no signals and has a team of one where a job meets an OpenMP pragma: the cores are the time steps'.
@@ -33,7 +33,7 @@
 
 enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20 };
 
-typedef enum phase { IDLE, BEGIN, WRITE, PUBLISH, TELL } phase;
+typedef enum phase { IDLE, WRITE, PUBLISH, TELL } phase;
 
 /* Numbers of which all ranks learn the largest. WORST: status * ranks, and more for lower ranks, of which the
  * lowest speaks. */
@@ -54,7 +54,6 @@ struct state_writer {
     attempt a;
     collect *cells; /* NULL: the snapshot is not there yet */
     collect_window window;
-    state_status (*job)(state_writer *w); /* the last one of the phase, or one before it */
     pthread_t thread;
     bool job_runs, has_thread, finished; /* finished: the phase's last job is begun */
     atomic_bool job_done;
@@ -87,14 +86,6 @@ static uint64_t cells_bytes(const state_level *l)
 
 /* ---- jobs ---- */
 
-static state_status begin(state_writer *w) { return attempt_begin(&w->a); }
-static state_status write_window(state_writer *w) { return attempt_write(&w->a, &w->window); }
-
-static state_status finish_part(state_writer *w)
-{
-    return attempt_finish_part(&w->a, w->o.verify == STATE_VERIFY_FULL);
-}
-
 /* Once the state has its name, what fails costs it nothing. */
 static state_status publish(state_writer *w)
 {
@@ -106,6 +97,14 @@ static state_status publish(state_writer *w)
     return STATE_OK;
 }
 
+/* A window, the end of the part behind the last one, or the state's name. */
+static state_status do_job(state_writer *w)
+{
+    if (w->phase == PUBLISH) return publish(w);
+    return w->finished ? attempt_finish_part(&w->a, w->o.verify == STATE_VERIFY_FULL)
+                       : attempt_write(&w->a, &w->window);
+}
+
 static void *run_job(void *writer)
 {
     state_writer *w = writer;
@@ -113,7 +112,7 @@ static void *run_job(void *writer)
     (void)fp_default(); /* before the first number */
     const double begin_s = timer_now_s();
     omp_set_num_threads(1);
-    if (w->status == STATE_OK) w->status = w->job(w); /* after a failure messages go on, but nothing else */
+    if (w->status == STATE_OK) w->status = do_job(w); /* after a failure messages go on, but nothing else */
     omp_set_num_threads(threads);
     w->mine[JOB_S] += timer_now_s() - begin_s;
     atomic_store(&w->job_done, true);
@@ -122,10 +121,9 @@ static void *run_job(void *writer)
 
 /* A thread inherits the mask: signals stay the main thread's, whose system calls restart. SIGXFSZ, which a
  * thread gets of its own writes, becomes the error EFBIG. */
-static void start_job(state_writer *w, state_status (*job)(state_writer *w))
+static void start_job(state_writer *w)
 {
     sigset_t all, old;
-    w->job = job;
     w->job_runs = true;
     atomic_store(&w->job_done, false);
     sigfillset(&all);
@@ -161,7 +159,7 @@ static bool windows_are_written(state_writer *w)
     while (collect_next(w->cells, &w->window)) {
         if (w->window.field == w->a.s.fields) return true;
         if (box_empty(w->window.cells)) continue;
-        start_job(w, write_window);
+        start_job(w);
         return false;
     }
     return false;
@@ -179,7 +177,7 @@ static bool phase_is_done(state_writer *w)
     if (w->finished) return true;
     if (w->phase == WRITE && !windows_are_written(w)) return false;
     w->finished = true;
-    start_job(w, w->phase == BEGIN ? begin : w->phase == WRITE ? finish_part : publish);
+    start_job(w);
     return job_is_done(w);
 }
 
@@ -286,7 +284,7 @@ static void go_on(state_writer *w)
     } else if (w->phase == PUBLISH) {
         end(w);
     } else {
-        begin_phase(w, w->phase + 1);
+        begin_phase(w, PUBLISH);
     }
 }
 
@@ -320,7 +318,7 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     attempt_init(&w->a, path, l, state_writers(cells_bytes(l), w->ranks, w->o.writers, w->o.one_file_bytes),
                  w->token++);
     w->a.number = collect_cut(&w->a.s, l, w->ranks, w->a.rank);
-    begin_phase(w, BEGIN);
+    begin_phase(w, WRITE);
     advance(w);
     if (!r->idle || r->idle(r->owner)) w->stats.stall_s += timer_now_s() - begin_s;
     return w->stats.async ? STATE_OK : state_writer_wait(w, why);
@@ -368,7 +366,6 @@ static state_status take_place(state_writer *w, sentence *note, sentence *why)
     state_status status = o->folder ? state_make_folder(MPI_COMM_NULL, o->folder, why) : STATE_OK;
     state_lock_path(path, o->folder, o->file);
     if (status == STATE_OK) w->lock = lock_take(path, &status, note, why);
-    if (status == STATE_OK && o->folder) status = state_names_are_free(o->folder, why);
     if (status == STATE_OK) attempts_tidy(w->a.dir, o->file);
     return status;
 }

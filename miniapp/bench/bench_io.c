@@ -147,7 +147,7 @@ static void raw_turn(ladder_case *c, filing *f)
 /* A new name; the file before is deleted. */
 static void next_shared(const ladder_case *c, filing *f)
 {
-    if (f->shared[0] && bench_world_of(c)->top->rank == 0) attempt_delete_state(folder, f->shared);
+    if (f->shared[0] && bench_world_of(c)->top->rank == 0) attempt_delete_state(f->shared);
     new_name(f->shared, -1);
 }
 

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "state/state_folder.h"
 #include "support/state_tests.h"
 
 static int names_until_error = -1; /* of folders that are read; -1: no error */
@@ -33,12 +32,9 @@ static void make_dir(const char *name)
 static state_info one_part(int64_t step)
 {
     static state_part part;
-    return (state_info){ .kind = "heat",
-                         .step = step,
-                         .fields = 1,
-                         .parts = 1,
-                         .part = &part,
-                         .field = { { "u", problem, 1, 0 } } };
+    const state_field u = { "u", problem, 1, 0 };
+    return (
+        state_info){ .kind = "heat", .step = step, .fields = 1, .parts = 1, .part = &part, .field = { u } };
 }
 
 static char *in_dir(const char *name)
@@ -67,16 +63,11 @@ static const char *step_name(int64_t step)
     return name;
 }
 
-static bool is_there(const char *name)
-{
-    const bool here = access(in_dir(name), F_OK) == 0;
-    MPI_Barrier(MPI_COMM_WORLD);
-    return here;
-}
+static bool is_there(const char *name) { return access(in_dir(name), F_OK) == 0; }
 
 static void apply(state_keep rule, int64_t last, int64_t verified)
 {
-    state_info s = one_part(last);
+    const state_info s = one_part(last);
     if (fixture_rank(MPI_COMM_WORLD) == 0) state_keep_apply(dir, rule, &s, verified);
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -90,94 +81,67 @@ static void lists(void **unused)
     int64_t *steps;
     size_t count;
     snprintf(dir, sizeof dir, "%s/new/list", folder);
-    assert_int_equal(state_list(MPI_COMM_WORLD, dir, &steps, &count), STATE_MISSING);
-    make_dir("new/list");
-    make_dir("new/list");
-    assert_int_equal(state_list(MPI_COMM_WORLD, dir, &steps, &count), STATE_MISSING);
-    assert_null(steps);
+    for (int i = 0; i < 2; i++) { /* no folder, none in it */
+        assert_int_equal(state_list(MPI_COMM_WORLD, dir, &steps, &count), STATE_MISSING);
+        assert_null(steps);
+        make_dir("new/list");
+    }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) touch(names[i]);
     assert_int_equal(state_list(MPI_COMM_WORLD, dir, &steps, &count), STATE_OK);
     assert_true(count == 3 && steps[0] == 100 && steps[1] == 20 && steps[2] == 7);
     free(steps);
     apply((state_keep){ 1, 0 }, 20, 20); /* step 100 is an earlier run's */
-    assert_false(is_there(names[0]));
-    for (size_t i = 1; i < sizeof names / sizeof names[0]; i++) assert_true(is_there(names[i]));
-}
-
-/* Half a list would have a run go on from an older checkpoint, and an empty one from the start. */
-static void half_a_list_is_none(void **unused)
-{
-    int64_t *steps;
-    size_t count;
-    make_dir("half");
-    for (int i = 0; i < 9; i++) touch(step_name(i));
-    for (int names = 1; names < 12; names += 5) {
-        names_until_error = names;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) assert_true(is_there(names[i]) == (i > 0));
+    for (int until = 1; until < 4; until++) { /* by half a list a run goes on from an older checkpoint */
+        names_until_error = until;
         const state_status status = state_list(MPI_COMM_WORLD, dir, &steps, &count);
         names_until_error = -1;
-        assert_int_equal(status, STATE_IO);
-        assert_null(steps);
+        assert_true(status == STATE_IO && !steps);
     }
 }
 
-/* ---- which ones stay: x, of steps of which 90 is a run's that came further ---- */
-
-static void keeps(const int64_t *steps, const char *there)
+/* Whose a state is: m this problem's, o another's, - none's; x: it stays. */
+static void which_ones_stay(void **unused)
 {
-    for (size_t i = 0; there[i]; i++)
-        if (is_there(step_name(steps[i])) != (there[i] == 'x'))
-            fail_msg("step %lld of %s", (long long)steps[i], there);
-}
-
-static void milestones_and_the_last_verified(void **unused)
-{
-    const int64_t steps[] = { 10, 20, 25, 30, 40, 50, 60, 90 };
-    make_dir("milestones");
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) touch(step_name(steps[i]));
-    apply((state_keep){ 0, 30 }, 60, 60); /* all */
-    keeps(steps, "xxxxxxxx");
-    apply((state_keep){ 2, 30 }, 60, 25); /* 60 50; 30; 25 */
-    keeps(steps, "__xx_xxx");
-    apply((state_keep){ 1, 0 }, 60, 25);
-    keeps(steps, "__x___xx");
-    apply((state_keep){ 1, 0 }, 60, STATE_NONE_VERIFIED);
-    keeps(steps, "______xx");
-}
-
-/* Of this problem there are steps 10 20 50; the others stand between and below. */
-static void of_others(void **unused)
-{
-    const int64_t steps[] = { 5, 10, 20, 30, 40, 50 };
-    const int64_t whose[] = { 8, 7, 7, 8, 0, 7 };
-    make_dir("others");
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        problem = whose[i];
-        touch(step_name(steps[i]));
+    static const struct {
+        state_keep rule;
+        int64_t verified, steps[9];
+        const char *whose, *stay;
+    } cases[] = {
+        { { 0, 30 }, 60, { 10, 20, 25, 30, 40, 50, 60, 90 }, "mmmmmmmm", "xxxxxxxx" },
+        { { 2, 30 }, 25, { 10, 20, 25, 30, 40, 50, 60, 90 }, "mmmmmmmm", "__xx_xxx" },
+        { { 1, 0 }, 25, { 10, 20, 25, 30, 40, 50, 60, 90 }, "mmmmmmmm", "__x___xx" },
+        { { 1, 0 }, STATE_NONE_VERIFIED, { 25, 50, 60, 90 }, "mmmm", "__xx" },
+        { { 2, 0 }, STATE_NONE_VERIFIED, { 5, 10, 20, 30, 40, 50 }, "ommo-m", "x_xxxx" },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char name[16];
+        snprintf(name, sizeof name, "stay%zu", c);
+        make_dir(name);
+        for (int i = 0; cases[c].whose[i]; i++) {
+            problem = cases[c].whose[i] == 'm' ? 7 : cases[c].whose[i] == 'o' ? 8 : 0;
+            touch(step_name(cases[c].steps[i]));
+        }
+        problem = 7;
+        apply(cases[c].rule, 60, cases[c].verified);
+        for (int i = 0; cases[c].stay[i]; i++)
+            if (is_there(step_name(cases[c].steps[i])) != (cases[c].stay[i] == 'x'))
+                fail_msg("%s: step %lld", name, (long long)cases[c].steps[i]);
     }
-    problem = 7;
-    apply((state_keep){ 2, 0 }, 50, STATE_NONE_VERIFIED);
-    keeps(steps, "x_xxxx");
 }
 
 /* ---- runs that write there ---- */
 
 static state_writer *take_folder(bool async)
 {
-    state_status status;
-    sentence note;
-    const state_writer_options o = {
-        .folder = dir, .keep = { 2, 0 }, .async = async, .writers = fixture_ranks(MPI_COMM_WORLD)
-    };
-    state_writer *w = state_writer_create(MPI_COMM_WORLD, &o, &status, &note, &why);
-    if (status != STATE_OK) fail_msg("%s", why.text);
-    return w;
+    return fixture_writer(&(state_writer_options){
+        .folder = dir, .keep = { 2, 0 }, .async = async, .writers = fixture_ranks(MPI_COMM_WORLD) });
 }
 
 static void write_step(state_writer *w, int64_t step)
 {
     state_level s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, step);
-    assert_int_equal(state_writer_begin(w, &(state_request){ .level = &s }, &why), STATE_OK);
-    assert_int_equal(state_writer_wait(w, &why), STATE_OK);
+    assert_int_equal(fixture_go(w, &s, &why), STATE_OK);
     free(s.field[0].data);
 }
 
@@ -187,17 +151,16 @@ static void writes_as_it_goes(void **unused)
         make_dir(async ? "beside" : "turn");
         state_writer *w = take_folder(async);
         touch("step_0000000030.h5.tmp"); /* what other runs may call their files meanwhile is not touched */
-        touch("step_0000000050.h5");     /* of a run that came further */
-        touch("step_0000000060.h5");
+        touch(step_name(60));            /* of a run that came further */
         for (int64_t step = 10; step <= 30; step += 10) write_step(w, step);
         const state_stats stats = state_writer_stats(w);
         assert_true(stats.count == 3 && stats.bytes == 3 * 20 * 10 * 4 && stats.async == async);
         assert_true(stats.write_s > 0 && stats.stall_s >= stats.write_s);
         state_writer_destroy(&w);
-        assert_null(w);
         state_writer_destroy(&w);
-        keeps((const int64_t[]){ 10, 20, 30, 50, 60 }, "_xxxx");
-        assert_int_equal(fixture_left(dir), 1); /* that of others: no parts of step 10 */
+        assert_false(is_there(step_name(10)));
+        for (int i = 0; i < 3; i++) assert_true(is_there(step_name((int64_t[]){ 20, 30, 60 }[i])));
+        assert_int_equal(fixture_left(dir, "."), 1); /* that of others: no parts of step 10 */
         state_level s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, 0);
         assert_int_equal(fixture_load(MPI_COMM_WORLD, in_dir(step_name(30)), &s, &why), STATE_OK);
         assert_int_equal(s.step, 30);
@@ -209,12 +172,23 @@ static void writes_as_it_goes(void **unused)
  * Files that are not weft's keep their folder and the mark. */
 static void leftovers_of_a_dead_run(void **unused)
 {
-    static const char *const stays[] = { "step_0000000050.00000003", "other.00000004", "step_30.00000005" };
-    static const char make[] = "cd '%s' && for n in step_0000000050.00000003 other.00000004 step_30.00000005 "
-                               "step_0000000040.00000002; do cp -r step_0000000030.???????? $n; done && "
-                               "mkdir step_0000000030.00000001 step_0000000035.00000006";
+    static const char make[] =
+        "cd '%s' && "
+        "for n in step_0000000050.00000003 other.00000004 step_30.00000005 step_0000000040.00000002; do "
+        "cp -r step_0000000030.???????? $n; done && "
+        /* the same step once more; no mark yet */
+        "mkdir step_0000000030.00000001 step_0000000035.00000006 && "
+        "touch step_0000000030.00000001/unfinished other.00000004/unfinished step_30.00000005/unfinished && "
+        /* before its index, with a deleted file that is still open */
+        "touch step_0000000040.00000002/unfinished step_0000000040.00000002/.nfs1 && "
+        "touch %s/unfinished"; /* killed between the index's name and the end of the mark */
+    static const char *const stays[] = { "step_0000000050.00000003", "other.00000004", "step_30.00000005",
+                                         "step_0000000040.00000002/.nfs1",
+                                         "step_0000000040.00000002/unfinished" };
+    static const char *const goes[] = { "step_0000000030.00000001", "step_0000000035.00000006",
+                                        "step_0000000040.00000002/0.h5" };
     state_info s;
-    char mark[STATE_NAME_BYTES + 32], command[sizeof make + sizeof dir];
+    char mark[STATE_NAME_BYTES + 32], command[sizeof make + sizeof dir + sizeof s.folder];
     if (fixture_ranks(MPI_COMM_WORLD) == 1) return; /* a state of one part leaves no folder */
     make_dir("leftovers");
     state_writer *w = take_folder(false);
@@ -224,47 +198,16 @@ static void leftovers_of_a_dead_run(void **unused)
     state_close(&s);
     snprintf(mark, sizeof mark, "%s/unfinished", s.folder);
     assert_false(is_there(mark));
-    snprintf(command, sizeof command, make, dir);
-    if (fixture_rank(MPI_COMM_WORLD) == 0) must(system(command) == 0, command);
-    problem = 0;
-    touch(mark); /* killed between the index's name and the end of the mark */
-    touch("step_0000000030.00000001/unfinished"); /* the same step once more */
-    touch("step_0000000040.00000002/unfinished"); /* before its index */
-    touch("step_0000000040.00000002/.nfs1");      /* a deleted file that is still open */
-    touch("other.00000004/unfinished");           /* another run's output.final */
-    touch("step_30.00000005/unfinished");
-    problem = 7;
+    snprintf(command, sizeof command, make, dir, s.folder);
+    fixture_shell(command);
     w = take_folder(false);
     state_writer_destroy(&w);
-    assert_false(is_there("step_0000000030.00000001") || is_there("step_0000000035.00000006"));
-    assert_false(is_there("step_0000000040.00000002/0.h5"));
-    assert_true(is_there("step_0000000040.00000002/.nfs1") &&
-                is_there("step_0000000040.00000002/unfinished"));
-    for (int i = 0; i < 3; i++) assert_true(is_there(stays[i]));
-    assert_true(is_there(s.folder));
-    assert_false(is_there(mark));
+    for (int i = 0; i < 5; i++) assert_true(is_there(stays[i]));
+    for (int i = 0; i < 3; i++) assert_false(is_there(goes[i]));
+    assert_true(is_there(s.folder) && !is_there(mark));
     state_report r;
     assert_int_equal(fixture_verify(MPI_COMM_WORLD, in_dir(step_name(30)), &r, &why), STATE_OK);
 }
 
-/* a and a.h5 have attempts of the same names. */
-static void one_lock_for_a_name(void **unused)
-{
-    static const char *const names[] = { "a.h5", "a" };
-    char path[2][sizeof folder + 16];
-    state_writer *w[2];
-    state_status status[2];
-    sentence note;
-    for (int i = 0; i < 2; i++) {
-        snprintf(path[i], sizeof path[i], "%s/%s", folder, names[i]);
-        w[i] = state_writer_create(MPI_COMM_WORLD, &(state_writer_options){ .file = path[i] }, &status[i],
-                                   &note, &why);
-    }
-    assert_true(w[0] && !w[1] && status[1] == STATE_BUSY);
-    state_writer_destroy(&w[0]);
-}
-
-STATE_TESTS(NULL, cmocka_unit_test(lists), cmocka_unit_test(half_a_list_is_none),
-            cmocka_unit_test(writes_as_it_goes), cmocka_unit_test(milestones_and_the_last_verified),
-            cmocka_unit_test(of_others), cmocka_unit_test(leftovers_of_a_dead_run),
-            cmocka_unit_test(one_lock_for_a_name))
+STATE_TESTS(NULL, cmocka_unit_test(lists), cmocka_unit_test(which_ones_stay),
+            cmocka_unit_test(writes_as_it_goes), cmocka_unit_test(leftovers_of_a_dead_run))

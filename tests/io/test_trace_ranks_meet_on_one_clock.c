@@ -18,14 +18,14 @@ static char path[64];
 /* This rank's clock: rank 0's is the common one. */
 static double own_clock_s(double common_s) { return common_s + 20000.0 * harness.rank; }
 
-static double begin_common_s(int i) { return 1000 + 0.01 * i; }
-
-static trace_timeline make_timeline(trace_span *span, const char *process)
+static trace_timeline make_timeline(void)
 {
-    for (int i = 0; i < SPANS; i++)
-        span[i] = (trace_span){ own_clock_s(begin_common_s(i)), own_clock_s(begin_common_s(i) + 0.004), i,
-                                i % 2, i % 2 };
-    return (trace_timeline){ .process = process,
+    static trace_span span[SPANS];
+    for (int i = 0; i < SPANS; i++) {
+        const double begin_s = own_clock_s(1000 + 0.01 * i);
+        span[i] = (trace_span){ begin_s, begin_s + 0.004, i, i % 2, i % 2 };
+    }
+    return (trace_timeline){ .process = "rank",
                              .track = tracks,
                              .tracks = TRACKS,
                              .name = names,
@@ -58,12 +58,8 @@ static int count_right(json_t *events)
 
 static void on_one_clock(void **state)
 {
-    trace_span span[SPANS];
-    char process[32];
-    long wrong = 0;
-    snprintf(process, sizeof process, "rank %d", harness.rank);
-    const trace_timeline t = make_timeline(span, process);
-    wrong += !trace_write(harness.comm, path, &t, &why);
+    const trace_timeline t = make_timeline();
+    long wrong = !trace_write(harness.comm, path, &t, &why);
     if (harness.rank == 0) {
         json_t *file = json_load_file(path, 0, NULL);
         json_t *events = file ? json_object_get(file, "traceEvents") : NULL;
@@ -90,9 +86,8 @@ static void one_host_has_one_clock(void **state)
 
 static void nothing_is_left_where_it_cannot_be_written(void **state)
 {
-    trace_span span[SPANS];
     char text[96];
-    const trace_timeline t = make_timeline(span, "rank");
+    const trace_timeline t = make_timeline();
     snprintf(text, sizeof text, "%s.d/t.json", path);
     long wrong = trace_write(harness.comm, text, &t, &why) || !strstr(why.text, "output.trace") ||
                  !strstr(why.text, text);
@@ -113,9 +108,7 @@ static int run(void)
         cmocka_unit_test(one_host_has_one_clock),
         cmocka_unit_test(nothing_is_left_where_it_cannot_be_written),
     };
-    int pid = (int)getpid();
-    MPI_CHECK(MPI_Bcast(&pid, 1, MPI_INT, 0, harness.comm));
-    snprintf(path, sizeof path, "/tmp/weft_trace_%d.json", pid);
+    snprintf(path, sizeof path, "/tmp/weft_trace_%d.json", (int)getpid()); /* rank 0 writes it */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -16,7 +16,7 @@
 
 enum { DISK_NAME_BYTES = 200 };
 typedef enum disk_what {
-    DISK_OPEN, DISK_WRITE, DISK_TRUNCATE, DISK_FSYNC, DISK_RENAME, DISK_UNLINK, DISK_MKDIR, DISK_LOOK
+    DISK_OPEN, DISK_WRITE, DISK_TRUNCATE, DISK_FSYNC, DISK_RENAME, DISK_UNLINK, DISK_MKDIR, DISK_PROMISE
 } disk_what;
 typedef enum disk_verdict { DISK_AS_EVER, DISK_FAILS, DISK_LIES /* says that it is done */ } disk_verdict;
 
@@ -25,7 +25,6 @@ typedef struct disk_call {
     const char *call;                                /* "pwrite64" */
     char name[DISK_NAME_BYTES], to[DISK_NAME_BYTES]; /* below the folder; "" is the folder itself */
     int flags;                                       /* of an open */
-    const void *data;
     int64_t bytes, at; /* of a write; of a truncate the new length */
 } disk_call;
 
@@ -88,7 +87,7 @@ int __open_2(const char *path, int flags) { return open(path, flags); }
 
 #define DISK_PWRITE_AS(NAME)                                                                                \
     ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)                                          \
-        DISK_BODY(ssize_t, NAME, (fd, data, bytes, at), disk_of(fd, "", c.name), DISK_WRITE, .data = data,  \
+        DISK_BODY(ssize_t, NAME, (fd, data, bytes, at), disk_of(fd, "", c.name), DISK_WRITE,                \
                   .bytes = (int64_t)bytes, .at = at)
 DISK_PWRITE_AS(pwrite)
 DISK_PWRITE_AS(pwrite64)
@@ -107,7 +106,5 @@ int unlinkat(int fd, const char *name, int flags)
     DISK_BODY(int, unlinkat, (fd, name, flags), disk_of(fd, name, c.name), DISK_UNLINK)
 int mkdir(const char *path, mode_t mode)
     DISK_BODY(int, mkdir, (path, mode), disk_below(path, c.name), DISK_MKDIR)
-int access(const char *path, int how)
-    DISK_BODY(int, access, (path, how), disk_below(path, c.name), DISK_LOOK)
 int rename(const char *path, const char *to)
     DISK_BODY(int, rename, (path, to), disk_below(path, c.name) && disk_below(to, c.to), DISK_RENAME)

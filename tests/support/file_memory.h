@@ -1,10 +1,12 @@
 /* A host device whose memory is files without names, which other ranks open through /proc: for tests of
- * memory that neighbours map. Pinned memory, and what the device gave out before, stays its own. */
+ * memory that neighbours map. Pinned memory, and what the device gave out before, stays its own. All files
+ * are mapped into one range of addresses; in front of each a page has its length and its owner's descriptor.
+ */
 #pragma once
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,76 +15,62 @@
 
 #include "device/device.h"
 
-enum { FILE_MEMORY_MAX = 256 };
+#define FILE_MEMORY_RANGE_BYTES ((size_t)1 << 38)
+enum { FILE_MEMORY_PAGE = 4096 };
+typedef struct file_memory_head {
+    size_t bytes; /* with the page */
+    int fd;
+} file_memory_head;
 
-static struct {
-    struct {
-        void *at;
-        size_t bytes;
-        int fd;
-    } file[FILE_MEMORY_MAX];
-    __typeof__(((device *)0)->alloc) alloc;
-    __typeof__(((device *)0)->free) free;
-    pthread_mutex_t table;
-} file_memory = { .table = PTHREAD_MUTEX_INITIALIZER };
+static char *file_memory_begin;
+static _Atomic(char *) file_memory_next;
+static __typeof__(((device *)0)->alloc) file_memory_alloc_other;
+static __typeof__(((device *)0)->free) file_memory_free_other;
 
-/* -1: it is no file's. */
-static inline int file_memory_find(const void *at)
+static inline file_memory_head *file_memory_of(void *at)
 {
-    int found = -1;
-    pthread_mutex_lock(&file_memory.table);
-    for (int i = 0; i < FILE_MEMORY_MAX && found < 0; i++)
-        if (file_memory.file[i].at == at) found = i;
-    pthread_mutex_unlock(&file_memory.table);
-    return found;
+    return (file_memory_head *)((char *)at - FILE_MEMORY_PAGE);
 }
 
-/* The table has the address until it is unmapped. */
 static inline void *file_memory_map(int fd, size_t bytes)
 {
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    int i = 0;
-    pthread_mutex_lock(&file_memory.table);
-    while (i < FILE_MEMORY_MAX && file_memory.file[i].at) i++;
-    if (i == FILE_MEMORY_MAX || at == MAP_FAILED) abort();
-    file_memory.file[i].at = at;
-    file_memory.file[i].bytes = bytes;
-    file_memory.file[i].fd = fd;
-    pthread_mutex_unlock(&file_memory.table);
-    return at;
+    const size_t pages = (bytes + FILE_MEMORY_PAGE - 1) / FILE_MEMORY_PAGE;
+    char *const at = atomic_fetch_add(&file_memory_next, pages * FILE_MEMORY_PAGE);
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) abort();
+    return at + FILE_MEMORY_PAGE;
 }
 
-/* Something stood there before. */
+/* Other values stood there before. */
 static inline int file_memory_alloc(device *d, device_memory where, size_t bytes, void **out)
 {
-    if (where != DEVICE_MEMORY_DEVICE || bytes == 0) return file_memory.alloc(d, where, bytes, out);
+    if (where != DEVICE_MEMORY_DEVICE) return file_memory_alloc_other(d, where, bytes, out);
+    const size_t all = bytes + FILE_MEMORY_PAGE;
     const int fd = memfd_create("memory", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return errno;
-    *out = file_memory_map(fd, bytes);
+    if (fd < 0 || ftruncate(fd, (off_t)all) != 0) return errno;
+    *out = file_memory_map(fd, all);
+    *file_memory_of(*out) = (file_memory_head){ all, fd };
     memset(*out, 255, bytes);
     return 0;
 }
 
 static inline int file_memory_unmap(device *d, void *p)
 {
-    const int i = file_memory_find(p), fd = file_memory.file[i].fd;
-    const size_t bytes = file_memory.file[i].bytes;
-    pthread_mutex_lock(&file_memory.table);
-    file_memory.file[i].at = NULL; /* before another thread's file gets that address */
-    pthread_mutex_unlock(&file_memory.table);
-    return munmap(p, bytes) || close(fd) ? errno : 0;
+    return munmap(file_memory_of(p), file_memory_of(p)->bytes) ? errno : 0;
 }
 
 static inline int file_memory_free(device *d, device_memory where, void *p)
 {
-    return !p || file_memory_find(p) < 0 ? file_memory.free(d, where, p) : file_memory_unmap(d, p);
+    const bool ours = (char *)p >= file_memory_begin && (char *)p < file_memory_next;
+    if (!ours) return file_memory_free_other(d, where, p);
+    close(file_memory_of(p)->fd);
+    return file_memory_unmap(d, p);
 }
 
 /* The handle is the file's path. */
 static inline int file_memory_make(device *d, void *allocation, device_handle *out)
 {
     snprintf((char *)out->bytes, sizeof out->bytes, "/proc/%d/fd/%d", (int)getpid(),
-             file_memory.file[file_memory_find(allocation)].fd);
+             file_memory_of(allocation)->fd);
     return 0;
 }
 
@@ -91,13 +79,17 @@ static inline int file_memory_open(device *d, const device_handle *h, void **out
     const int fd = open((const char *)h->bytes, O_RDWR | O_CLOEXEC);
     if (fd < 0) return errno;
     *out = file_memory_map(fd, (size_t)lseek(fd, 0, SEEK_END));
+    close(fd);
     return 0;
 }
 
 static inline void file_memory_give(device *d)
 {
-    file_memory.alloc = d->alloc;
-    file_memory.free = d->free;
+    if (!file_memory_begin)
+        file_memory_next = file_memory_begin = mmap(NULL, FILE_MEMORY_RANGE_BYTES, PROT_NONE,
+                                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    file_memory_alloc_other = d->alloc;
+    file_memory_free_other = d->free;
     d->unshared = NULL;
     d->alloc = file_memory_alloc;
     d->free = file_memory_free;

@@ -61,32 +61,38 @@ static inline void fixture_folder(char folder[FIXTURE_PATH_BYTES])
     MPI_Bcast(folder, FIXTURE_PATH_BYTES, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
-static inline void fixture_remove(const char *folder)
+/* By rank 0, while the others wait. */
+static inline void fixture_shell(const char *command)
 {
-    char command[FIXTURE_PATH_BYTES + 16];
     MPI_Barrier(MPI_COMM_WORLD);
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    if (fixture_rank(MPI_COMM_WORLD) == 0 && system(command) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) must(system(command) == 0, command);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* How much is in that folder that no state needs: attempts that no index names, temporary files. By any rank;
- * -1: no such folder. */
-static inline int fixture_left(const char *folder)
+static inline void fixture_remove(const char *folder)
 {
+    char command[FIXTURE_PATH_BYTES + 16];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    fixture_shell(command);
+}
+
+/* How much is in the folder NAME of `folder` that no state needs: attempts that no index names, temporary
+ * files. By any rank; -1: no such folder. */
+static inline int fixture_left(const char *folder, const char *name)
+{
+    char path[FIXTURE_PATH_BYTES + 400];
     int left = 0;
-    char path[FIXTURE_PATH_BYTES + 320];
-    DIR *d = opendir(folder);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    DIR *d = opendir(path);
     if (!d) return -1;
     for (const struct dirent *e; (e = readdir(d));) {
         const size_t length = strlen(e->d_name);
         state_info s;
         sentence why;
         left += strstr(e->d_name, ".tmp") != NULL;
-        if (length < 10 || e->d_name[length - 9] != '.' ||
-            strspn(e->d_name + length - 8, "0123456789abcdef") != 8)
-            continue;
-        snprintf(path, sizeof path, "%s/%.*s.h5", folder, (int)length - 9, e->d_name);
+        const bool dotted = length > 9 && e->d_name[length - 9] == '.';
+        if (!dotted || strspn(e->d_name + length - 8, "0123456789abcdef") != 8) continue;
+        snprintf(path, sizeof path, "%s/%s/%.*s.h5", folder, name, (int)length - 9, e->d_name);
         left += state_index_read(path, &s, &why) != STATE_OK || strcmp(s.folder, e->d_name) != 0;
         state_close(&s);
     }
@@ -109,24 +115,6 @@ static inline bool fixture_has(const char *folder, const char *name, int64_t ste
     return access(path, F_OK) == 0;
 }
 
-static inline int fixture_left_in(const char *folder, const char *name)
-{
-    char dir[FIXTURE_STEP_BYTES];
-    snprintf(dir, sizeof dir, "%s/%s", folder, name);
-    return fixture_left(dir);
-}
-
-/* Flips the bits of mask in one byte of a file; by one rank, between barriers of the caller's. */
-static inline void fixture_flip(const char *path, long at, int mask)
-{
-    FILE *f = fopen(path, "r+b");
-    fseek(f, at, SEEK_SET);
-    const int c = fgetc(f);
-    fseek(f, at, SEEK_SET);
-    fputc(c ^ mask, f);
-    fclose(f);
-}
-
 /* Cells of rank r out of `ranks` in columns x rows; floor(n*i/ranks) as everywhere. */
 static inline box fixture_box(int64_t nx, int64_t ny, int columns, int rows, int r)
 {
@@ -139,19 +127,13 @@ static inline double fixture_value(int field, int64_t linear)
     return cell_random((uint64_t)field + 7, (uint64_t)linear) + (double)field;
 }
 
-static inline state_cells fixture_field(const char *name, int64_t nx, int64_t ny, box own, dtype type)
+/* The cells of rank r among columns x rows, zero; the caller frees the data. */
+static inline state_cells fixture_cut(const char *name, int64_t nx, int64_t ny, int columns, int rows, int r,
+                                      dtype type)
 {
-    state_cells f = { name, nx, ny, own, 1, calloc((size_t)box_cells(own) + 1, dtype_bytes(type)), 0 };
-    return f;
-}
-
-/* The same of rank r among columns x rows. */
-static inline state_cells fixture_cut(const char *name, int64_t nx, int64_t ny, int columns, int rows,
-                                      int r, dtype type)
-{
-    state_cells f = fixture_field(name, nx, ny, fixture_box(nx, ny, columns, rows, r), type);
-    f.columns = columns;
-    return f;
+    const box own = fixture_box(nx, ny, columns, rows, r);
+    void *const data = calloc((size_t)box_cells(own) + 1, dtype_bytes(type));
+    return (state_cells){ name, nx, ny, own, columns, data, 0 };
 }
 
 static inline void fixture_put(void *data, dtype type, int64_t i, double v)
@@ -201,24 +183,31 @@ static inline state_level fixture_state(MPI_Comm comm, int64_t nx, int64_t ny, d
     return s;
 }
 
-/* The state `path` by that many writers (0: the writer's choice), beside the caller or while it waits. */
-static inline state_status fixture_write_as(bool async, MPI_Comm comm, const char *path, const state_level *l,
-                                            int writers, sentence *why)
+static inline state_writer *fixture_writer(const state_writer_options *o)
 {
-    const state_writer_options o = { .file = path, .async = async, .writers = writers };
     state_status status;
-    sentence note;
-    state_writer *w = state_writer_create(comm, &o, &status, &note, why);
-    if (w) status = state_writer_begin(w, &(state_request){ .level = l }, why);
-    if (w && status == STATE_OK) status = state_writer_wait(w, why);
-    state_writer_destroy(&w);
-    return status;
+    sentence note, why;
+    state_writer *w = state_writer_create(MPI_COMM_WORLD, o, &status, &note, &why);
+    must(w && status == STATE_OK && state_writer_stats(w).async == o->async, why.text);
+    return w;
 }
 
-static inline state_status fixture_write(MPI_Comm comm, const char *path, const state_level *l, int writers,
+/* Begins a write and waits for its end. */
+static inline state_status fixture_go(state_writer *w, const state_level *l, sentence *why)
+{
+    const state_status status = state_writer_begin(w, &(state_request){ .level = l }, why);
+    return status == STATE_OK ? state_writer_wait(w, why) : status;
+}
+
+/* The state `path` by that many writers (0: the writer's choice), beside the caller or while it waits. */
+static inline state_status fixture_write(bool async, const char *path, const state_level *l, int writers,
                                          sentence *why)
 {
-    return fixture_write_as(false, comm, path, l, writers, why);
+    state_writer *w =
+        fixture_writer(&(state_writer_options){ .file = path, .async = async, .writers = writers });
+    const state_status status = fixture_go(w, l, why);
+    state_writer_destroy(&w);
+    return status;
 }
 
 static inline state_status fixture_load(MPI_Comm comm, const char *path, state_level *l, sentence *why)
