@@ -16,6 +16,5 @@ typedef struct weight_sums {
 weight_sums weight_sums_of(const stencil *op);
 
 /* The largest |g| over all real theta, but for round-off: 1 where the sum of |weights| does not exceed 1,
- * else a scan of FOURIER_SYMBOL_SCAN angles per axis with every local maximum refined. */
-enum { FOURIER_SYMBOL_SCAN = 256 };
+ * else a scan with every local maximum refined. */
 double fourier_symbol_largest(const stencil *op);

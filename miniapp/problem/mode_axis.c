@@ -79,21 +79,15 @@ static size_t allocate(mode_axis_tables *t, int64_t first, int64_t end, int bits
     return hi_entries;
 }
 
-void mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end,
-                                     int bits)
+void mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end)
 {
+    const int bits = a->n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS;
     const size_t hi_entries = allocate(t, first, end, bits, a->part);
     for (size_t h = 0; h < hi_entries; h++) {
         const uint64_t i = ((uint64_t)(first >> bits) + h) << bits;
         entry(a, 2 * i + (uint64_t)a->half_offset, t->hi + 2 * h);
     }
     for (size_t l = 1; l < (size_t)1 << bits; l++) entry(a, 2 * (uint64_t)l, t->lo + 2 * l);
-}
-
-void mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end)
-{
-    mode_axis_tables_mode_with_bits(t, a, first, end,
-                                    a->n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS);
 }
 
 void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end)
@@ -105,11 +99,4 @@ void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, in
         t->hi[2 * h] = portable_math_exp(-0.5 * (d * d));
         t->hi[2 * h + 1] = 0.0;
     }
-}
-
-void mode_axis_tables_one(mode_axis_tables *t, int64_t first, int64_t end)
-{
-    const mode_axis none = mode_axis_absent();
-    mode_axis_tables_mode_with_bits(t, &none, first, end,
-                                    end - first > MODE_AXIS_FINE_ENTRIES ? MODE_AXIS_FINE_BITS : 0);
 }

@@ -36,9 +36,9 @@ quad_complex mode_axis_shift_factor(const mode_axis *a, int k);
 
 /* Tables of E for own cells [first, end) of an axis of n cells. The number of levels follows from n alone, so
  * that a cell gets the same bits whatever the decomposition: to MODE_AXIS_ONE_LEVEL_CELLS one entry per own
- * cell, beyond that the product of a coarse and a fine table of MODE_AXIS_FINE_ENTRIES entries, all (re, im).
+ * cell, beyond that the product of a coarse and a fine table of 2^MODE_AXIS_FINE_BITS entries, all (re, im).
  * The caller frees hi and lo. */
-enum { MODE_AXIS_FINE_BITS = 12, MODE_AXIS_FINE_ENTRIES = 1 << MODE_AXIS_FINE_BITS };
+enum { MODE_AXIS_FINE_BITS = 12 };
 #define MODE_AXIS_ONE_LEVEL_CELLS ((int64_t)1 << 20)
 
 typedef struct mode_axis_tables {
@@ -49,10 +49,5 @@ typedef struct mode_axis_tables {
 
 /* Out of memory: they say so and abort. */
 void mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end);
-/* The same with the number of fine bits given (0: one level), for tests of the rule above. */
-void mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end,
-                                     int bits);
 /* exp(-((i + 1/2 - n/2) / (n/10))^2 / 2): not separable into levels, so one entry per own cell at any n. */
 void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end);
-/* 1 everywhere. */
-void mode_axis_tables_one(mode_axis_tables *t, int64_t first, int64_t end);

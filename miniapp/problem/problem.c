@@ -292,7 +292,6 @@ void problem_make(problem *p, const config *c)
     const kind_row *kind = config_kind_of(c);
     double v;
     if (kind->stencil) set_operator(&p->op, c);
-    p->two_levels = p->op.has_prev;
     p->limit = kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c));
     const char *why = why_not_exact(p, c);
     p->exact = why == NULL;

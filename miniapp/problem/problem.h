@@ -16,7 +16,6 @@
 
 typedef struct problem {
     stencil op;                 /* unused for transpose; sweep: the 1D LINE operator of either axis */
-    bool two_levels;            /* wave, advect: has prev */
     bool exact;                 /* a mode run with a known answer, or a transpose with initial = mode */
     sentence why_unchecked;     /* where not */
     /* From the coefficients as rounded to the type: g; advect: e^(-i p); wave: e^(i w), or C + i S where
@@ -41,12 +40,12 @@ typedef struct problem_tables {
                  * 0) */
 } problem_tables;
 
-/* Kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM; ZERO: a mode with factor 0). FILE: false
- * (no formula). For transpose `own` is A's box and initial mode is COUNT. Out of memory: says so, aborts. */
+/* Kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM). FILE: false
+ * (no formula). For transpose `own` is A's box and initial mode is COUNT, as is ZERO. Out of memory: says so, aborts. */
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own);
 void problem_tables_free(problem_tables *t);
 
-/* A copy of base with the factor and shift of level `level` (-1, 0, n): the values of u there. Modes only. */
+/* A copy of base with the factor and shift of level `level`: the values of u there. Modes only. */
 value problem_value_at(const problem *p, const config *c, const value *base, int64_t level);
 /* The factor of the mode at level n >= 0: g^n; wave cos(n w); advect e^(-i n p). */
 quad_complex problem_factor(const problem *p, const config *c, int64_t level);

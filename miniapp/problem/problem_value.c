@@ -10,7 +10,9 @@
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own)
 {
     static double count[VALUE_COUNT_TABLE];
+    static const double zeros[VALUE_COUNT_TABLE];
     value *v = &t->base;
+    const mode_axis absent = mode_axis_absent();
     mode_axis x, y;
     memset(t, 0, sizeof *t);
     *v = (value){ .kind = VALUE_MODE,
@@ -38,13 +40,12 @@ bool problem_tables_make(problem_tables *t, const problem *p, const config *c, b
     case CONFIG_INITIAL_GAUSSIAN:
         mode_axis_tables_gaussian(&t->x, c->grid.nx, own.x0, own.x1);
         if (config_two_d(c)) mode_axis_tables_gaussian(&t->y, c->grid.ny, own.y0, own.y1);
-        else mode_axis_tables_one(&t->y, own.y0, own.y1);
+        else mode_axis_tables_mode(&t->y, &absent, own.y0, own.y1);
         break;
     case CONFIG_INITIAL_ZERO:
-        mode_axis_tables_one(&t->x, own.x0, own.x1);
-        mode_axis_tables_one(&t->y, own.y0, own.y1);
-        v->factor_re = 0.0;
-        break;
+        v->kind = VALUE_COUNT;
+        v->table = zeros;
+        return true;
     }
     v->x = t->x.view;
     v->y = t->y.view;
@@ -95,8 +96,7 @@ quad_complex problem_factor(const problem *p, const config *c, int64_t level)
 
 value problem_value_at(const problem *p, const config *c, const value *base, int64_t level)
 {
-    assert(p->exact && base->kind == VALUE_MODE && level >= -1);
-    if (level < 0) return problem_value_before(p, c, base);
+    assert(p->exact && base->kind == VALUE_MODE && level >= 0);
     value v = *base;
     const quad_complex f = problem_factor(p, c, level);
     v.factor_re = (double)f.re;
@@ -107,7 +107,7 @@ value problem_value_at(const problem *p, const config *c, const value *base, int
 value problem_value_before(const problem *p, const config *c, const value *base)
 {
     value v = *base;
-    if (p->exact && c->problem.initial == CONFIG_INITIAL_MODE && p->two_levels) {
+    if (p->exact && c->problem.initial == CONFIG_INITIAL_MODE && p->op.has_prev) {
         v.factor_re = (double)p->growth.re;
         v.factor_im = config_kind_of(c)->modes == KIND_MODES_ROTATION ? -(double)p->growth.im : 0.0;
     }

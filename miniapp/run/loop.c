@@ -19,8 +19,6 @@ typedef struct norms {
     int64_t every;    /* time.norm_every; 0: none */
     double tolerance; /* 0: none stops the run */
     bool ride;        /* they come with the steps: sim_norms_ride */
-    bool shown;       /* every step takes its norm and none is judged: many such steps go in one graph, and
-                       * its last norm is shown */
     int64_t pending;  /* the level whose norm is still to be read; -1: none */
     double last;      /* max |next - u| of the last level whose norm was read; NaN: none was */
     int64_t infinite; /* the first level whose norm was NaN or infinite; -1: none was */
@@ -33,14 +31,13 @@ static norms norms_begin(sim *s)
     norms n = { .sim = s, .every = c->time.norm_every, .tolerance = c->time.tolerance,
                 .pending = -1, .last = NAN, .infinite = -1 };
     n.ride = n.every > 0 && sim_norms_ride(s);
-    n.shown = n.ride && s->batch && n.every == 1 && n.tolerance == 0;
     return n;
 }
 
 static int64_t norms_steps_to_go(const norms *n)
 {
     if (n->pending >= 0 && n->tolerance > 0) return 1;
-    return n->every == 0 || n->shown ? INT64_MAX : n->every - n->sim->level % n->every;
+    return n->every == 0 ? INT64_MAX : n->every - n->sim->level % n->every;
 }
 
 static bool small_enough(norms *n, int64_t level)

@@ -137,7 +137,7 @@ static int initialise_from_file(sim *s, sentence *why)
 {
     const config *c = s->cfg;
     bool has_prev = false;
-    void *u = snapshot_buffer(s, 0), *prev = s->prob.two_levels ? snapshot_buffer(s, 1) : NULL;
+    void *u = snapshot_buffer(s, 0), *prev = s->prob.op.has_prev ? snapshot_buffer(s, 1) : NULL;
     const state_foreign wanted = { config_initial_path(c), c->problem.dataset, c->problem.type,
                                    c->grid.nx,      c->grid.ny,         s->plan.grid.dec.own };
     sentence reason;
@@ -147,7 +147,7 @@ static int initialise_from_file(sim *s, sentence *why)
         return status == STATE_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE;
     }
     upload(s, (sim_field){ s->now.u, &s->plan.grid }, u);
-    if (s->prob.two_levels) upload(s, (sim_field){ s->now.prev, &s->plan.grid }, has_prev ? prev : u);
+    if (s->prob.op.has_prev) upload(s, (sim_field){ s->now.prev, &s->plan.grid }, has_prev ? prev : u);
     return 0;
 }
 
@@ -168,7 +168,7 @@ int sim_initialise(sim *s, sentence *why)
     poison(s);
     if (s->formula.there) {
         fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->formula.initial);
-        if (s->prob.two_levels) {
+        if (s->prob.op.has_prev) {
             const value before = problem_value_before(&s->prob, s->cfg, &s->formula.initial);
             fill(s, (sim_field){ s->now.prev, &s->plan.grid }, &before);
         }

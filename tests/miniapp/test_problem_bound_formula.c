@@ -76,9 +76,8 @@ static void largest_growth(void **state)
                          ty = two_d ? 3.2 * cell_random(100 + seed, 2 * k + 1) : 0.0;
             double complex g = 0.0;
             for (int dy = two_d ? -r : 0; dy <= (two_d ? r : 0); dy++)
-                for (int dx = -r; dx <= r; dx++) {
+                for (int dx = -r; dx <= r; dx++)
                     g += op.weight[stencil_weight_index(op.form, r, dx, dy)] * cexp(I * (tx * dx + ty * dy));
-                }
             sampled = fmax(sampled, cabs(g));
         }
         if (!(found >= sampled && found <= sampled * 1.01))
@@ -135,37 +134,28 @@ static void a_wave_that_grows(void **state)
     assert_true(cur > 2);
 }
 
-/* The transpose's 1024 values after n steps are those of n steps one by one, before and beyond exactness. */
-static double a[VALUE_COUNT_TABLE], b[VALUE_COUNT_TABLE];
-
-static void transposes_in_f32(void **state)
+/* The transpose's 1024 values after n steps are those of n steps one by one, in f32 beyond exactness too, and
+ * n f + n(n-1)/2, which stays exact in f64 to beyond 10^8 steps. */
+static void transposes(void **state)
 {
+    static const int64_t steps[] = { 0, 1, 2, 3, 4859, 4860, 1000000, 100000001 };
+    static double a[VALUE_COUNT_TABLE], b[VALUE_COUNT_TABLE];
     static float sa[VALUE_COUNT_TABLE], sb[VALUE_COUNT_TABLE];
     for (int f = 0; f < VALUE_COUNT_TABLE; f++) sa[f] = (float)f;
     for (int64_t n = 0; n <= 20000; n++) {
-        if (n < 50 || n % 997 == 0 || (n > 4855 && n < 4865)) {
-            problem_count_tables(DTYPE_F32, n, a, b);
-            for (int f = 0; f < VALUE_COUNT_TABLE; f++)
-                assert_true(a[f] == (double)sa[f] && b[f] == (double)sb[f]);
-        }
+        const bool compared = n < 50 || n % 997 == 0 || (n > 4855 && n < 4865);
+        if (compared) problem_count_tables(DTYPE_F32, n, a, b);
         for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
+            if (compared) assert_true(a[f] == (double)sa[f] && b[f] == (double)sb[f]);
             sb[f] += sa[f];
             sa[f] += 1.0f;
         }
     }
-}
-
-/* n f + n(n-1)/2 stays exact in f64 to beyond 10^8 steps. */
-static void transposes_in_f64(void **state)
-{
-    static const int64_t steps[] = { 0, 1, 2, 3, 4859, 4860, 1000000, 100000001 };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         const int64_t n = steps[i];
         problem_count_tables(DTYPE_F64, n, a, b);
-        for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
-            assert_true(a[f] == (double)(f + n));
-            assert_true(b[f] == (double)(n * f + n * (n - 1) / 2));
-        }
+        for (int f = 0; f < VALUE_COUNT_TABLE; f++)
+            assert_true(a[f] == (double)(f + n) && b[f] == (double)(n * f + n * (n - 1) / 2));
     }
 }
 
@@ -183,45 +173,53 @@ static void transposes_in_f64(void **state)
 #define GRID "[grid]\nnx = 8\nny = 8\n"
 #define LINE "[grid]\nnx = 8\n"
 
-typedef struct rule {
+static const struct {
     const char *deck;
-    const char *why; /* NULL: exact */
+    const char *why; /* the verdict is unchecked; NULL: exact */
     double shift;
-} rule;
-
-static const rule rules[] = {
-    { HEAT GRID, NULL, 0 },
-    { HEAT GRID "boundary = dirichlet 0", NULL, 0 },
-    { HEAT GRID "boundary = dirichlet 3", NULL, 3 },
-    { "dtype = f32\n" HEAT GRID "boundary = dirichlet 0.1", NULL, (double)0.1f },
-    { HEAT GRID "boundary = dirichlet 3\nx_low = neumann", NULL, 3 },
-    { HEAT GRID "boundary = dirichlet 3\nx_low = dirichlet 2", "different values", 0 },
-    { HEAT GRID "boundary = dirichlet 3\nx_low = dirichlet 0", "different values", 0 },
-    { HEAT LINE "boundary = dirichlet 3\ny_low = dirichlet 2", NULL, 3 },
-    { WAVE GRID "boundary = dirichlet 3", NULL, 3 },
-    { WAVE GRID "x_low = neumann\nx_high = neumann", NULL, 0 },
-    { LAPLACE GRID "boundary = dirichlet -1", NULL, -1 },
-    { SWEEP GRID "x_low = neumann\nx_high = dirichlet 2", NULL, 2 },
-    { SWEEP GRID "boundary = dirichlet 1\ny_high = dirichlet 2", "different values", 0 },
-    { ADVECT GRID, NULL, 0 },
-    { ADVECT GRID "x_low = neumann\nx_high = neumann", "periodic axes only", 0 },
-    { ADVECT GRID "y_low = dirichlet 0\ny_high = dirichlet 0", "periodic axes only", 0 },
-    { ADVECT LINE "y_low = dirichlet 0\ny_high = dirichlet 0", NULL, 0 },
-    { SKEW_X GRID, NULL, 0 },
-    { SKEW_X GRID "y_low = neumann\ny_high = neumann", NULL, 0 },
-    { SKEW_X GRID "x_low = neumann\nx_high = neumann", "mirror-symmetric in x", 0 },
-    { SKEW_BOX GRID, NULL, 0 },
-    { SKEW_BOX GRID "y_low = neumann\ny_high = dirichlet 0", "mirror-symmetric in y", 0 },
-    { EVEN GRID "boundary = dirichlet 2", NULL, 2 },
-    { "dtype = f32\n" EVEN GRID "boundary = dirichlet 2", NULL, 2 },
-    { SHORT GRID "boundary = dirichlet 2", "sum to 1", 0 },
-    { SHORT GRID "boundary = dirichlet 0", NULL, 0 },
-    { "initial = random\n" HEAT GRID, "random", 0 },
-    { "initial = gaussian\n" HEAT GRID, "gaussian", 0 },
-    { "initial = zero\n" HEAT GRID, "zero", 0 },
-    { "initial = a.h5\n" HEAT GRID, "file", 0 },
-    { "kind = transpose\n" GRID, NULL, 0 },
-    { "initial = random\nkind = transpose\n" GRID, "random", 0 },
+    int level;
+} rules[] = {
+    { HEAT GRID, NULL, 0, 3 },
+    { HEAT GRID "boundary = dirichlet 0", NULL, 0, 3 },
+    { HEAT GRID "boundary = dirichlet 3", NULL, 3, 3 },
+    { "dtype = f32\n" HEAT GRID "boundary = dirichlet 0.1", NULL, (double)0.1f, 3 },
+    { HEAT GRID "boundary = dirichlet 3\nx_low = neumann", NULL, 3, 3 },
+    { HEAT GRID "boundary = dirichlet 3\nx_low = dirichlet 2", "different values", 0, 3 },
+    { HEAT GRID "boundary = dirichlet 3\nx_low = dirichlet 0", "different values", 0, 3 },
+    { HEAT LINE "boundary = dirichlet 3\ny_low = dirichlet 2", NULL, 3, 3 },
+    { WAVE GRID "boundary = dirichlet 3", NULL, 3, 3 },
+    { WAVE GRID "x_low = neumann\nx_high = neumann", NULL, 0, 3 },
+    { LAPLACE GRID "boundary = dirichlet -1", NULL, -1, 3 },
+    { SWEEP GRID "x_low = neumann\nx_high = dirichlet 2", NULL, 2, 3 },
+    { SWEEP GRID "boundary = dirichlet 1\ny_high = dirichlet 2", "different values", 0, 3 },
+    { ADVECT GRID, NULL, 0, 3 },
+    { ADVECT GRID "x_low = neumann\nx_high = neumann", "periodic axes only", 0, 3 },
+    { ADVECT GRID "y_low = dirichlet 0\ny_high = dirichlet 0", "periodic axes only", 0, 3 },
+    { ADVECT LINE "y_low = dirichlet 0\ny_high = dirichlet 0", NULL, 0, 3 },
+    { SKEW_X GRID, NULL, 0, 3 },
+    { SKEW_X GRID "y_low = neumann\ny_high = neumann", NULL, 0, 3 },
+    { SKEW_X GRID "x_low = neumann\nx_high = neumann", "mirror-symmetric in x", 0, 3 },
+    { SKEW_BOX GRID, NULL, 0, 3 },
+    { SKEW_BOX GRID "y_low = neumann\ny_high = dirichlet 0", "mirror-symmetric in y", 0, 3 },
+    { EVEN GRID "boundary = dirichlet 2", NULL, 2, 3 },
+    { "dtype = f32\n" EVEN GRID "boundary = dirichlet 2", NULL, 2, 3 },
+    { SHORT GRID "boundary = dirichlet 2", "sum to 1", 0, 3 },
+    { SHORT GRID "boundary = dirichlet 0", NULL, 0, 3 },
+    { "initial = random\n" HEAT GRID, "random", 0, 3 },
+    { "initial = gaussian\n" HEAT GRID, "gaussian", 0, 3 },
+    { "initial = zero\n" HEAT GRID, "zero", 0, 3 },
+    { "initial = a.h5\n" HEAT GRID, "file", 0, 3 },
+    { "kind = transpose\n" GRID, NULL, 0, 3 },
+    { "initial = random\nkind = transpose\n" GRID, "random", 0, 3 },
+    /* a mode that has died away, that grew beyond the type, or that is all round-off beside a large V */
+    { HEAT "mode_x = 4\n" LINE, NULL, 0, 10 },
+    { HEAT "mode_x = 4\n" LINE, "amplitude", 0, 100000 },
+    { "kind = custom\nweights = 1 2 1\n" LINE, NULL, 0, 10 },
+    { "kind = custom\nweights = 1 2 1\n" LINE, "beyond the range of f64", 0, 100000 },
+    { "dtype = f32\n" HEAT GRID "boundary = dirichlet 0", NULL, 0, 20 },
+    { "dtype = f32\n" HEAT GRID "boundary = dirichlet 1", NULL, 1, 20 },
+    { "dtype = f32\n" HEAT GRID "boundary = dirichlet -100", "the sides' value V hides the mode", -100, 20 },
+    { "dtype = f32\n" HEAT GRID "boundary = dirichlet 1e30", "the sides' value V hides", (double)1e30f, 20 },
 };
 
 static void every_rule(void **state)
@@ -229,48 +227,12 @@ static void every_rule(void **state)
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         config c;
         problem p;
-        harness_config(&c, "[problem]\n%s\n[time]\nsteps = 3\n", rules[i].deck);
+        harness_config(&c, "[problem]\n%s\n[time]\nsteps = 100000\n", rules[i].deck);
         problem_make(&p, &c);
-        const problem_verdict v = problem_bound(&p, &c, 3);
-        if (p.exact != (rules[i].why == NULL))
-            fail_msg("%s\nexact %d, %s", rules[i].deck, p.exact, p.why_unchecked.text);
-        if (p.shift != rules[i].shift) fail_msg("%s\nshift %g", rules[i].deck, p.shift);
-        if (!rules[i].why) {
-            assert_true(v.meaningful);
-            continue;
-        }
-        assert_false(v.meaningful);
-        if (!strstr(p.why_unchecked.text, rules[i].why) || !strstr(v.why_unchecked.text, rules[i].why))
-            fail_msg("%s\n%s", rules[i].deck, p.why_unchecked.text);
-    }
-}
-
-/* A mode that has died away or that grew beyond the type is not called exact; nor is one beside a large V,
- * where it is all round-off: V's own cells are no evidence. */
-static void bounds_that_mean_nothing(void **state)
-{
-    static const struct {
-        const char *deck;
-        int level;
-        const char *why; /* NULL: the bound means something */
-    } row[] = {
-        { HEAT "mode_x = 4\n" LINE, 10, NULL },
-        { HEAT "mode_x = 4\n" LINE, 100000, "amplitude" },
-        { "kind = custom\nweights = 1 2 1\n" LINE, 10, NULL },
-        { "kind = custom\nweights = 1 2 1\n" LINE, 100000, "beyond the range of f64" },
-        { "dtype = f32\n" HEAT GRID "boundary = dirichlet 0", 20, NULL },
-        { "dtype = f32\n" HEAT GRID "boundary = dirichlet 1", 20, NULL },
-        { "dtype = f32\n" HEAT GRID "boundary = dirichlet -100", 20, "the sides' value V hides the mode" },
-        { "dtype = f32\n" HEAT GRID "boundary = dirichlet 1e30", 20, "the sides' value V hides the mode" },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        config c;
-        problem p;
-        harness_config(&c, "[problem]\n%s\n[time]\nsteps = 100000\n", row[i].deck);
-        problem_make(&p, &c);
-        const problem_verdict v = problem_bound(&p, &c, row[i].level);
-        if (v.meaningful != !row[i].why || (row[i].why && !strstr(v.why_unchecked.text, row[i].why)))
-            fail_msg("%s\nlevel %d: bound %g, %s", row[i].deck, row[i].level, v.bound, v.why_unchecked.text);
+        const problem_verdict v = problem_bound(&p, &c, rules[i].level);
+        if (v.meaningful != !rules[i].why || p.shift != rules[i].shift ||
+            (rules[i].why && !strstr(v.why_unchecked.text, rules[i].why)))
+            fail_msg("%s\nbound %g, shift %g, %s", rules[i].deck, v.bound, p.shift, v.why_unchecked.text);
     }
 }
 
@@ -286,7 +248,7 @@ static void warning_of_growth(void **state)
                   { "f64", "periodic", 9999, false },
                   { "f32", "neumann", 4001, true },
                   { "f32", "dirichlet 0", 9999, false } };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (int i = 0; i < 5; i++) {
         config c;
         problem p;
         harness_config(&c, "[problem]\ndtype = %s\n" WAVE LINE "boundary = %s\n[time]\nsteps = %d\n",
@@ -300,9 +262,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_hand),           cmocka_unit_test(largest_growth),
-        cmocka_unit_test(late_factors),      cmocka_unit_test(transposes_in_f32),
-        cmocka_unit_test(transposes_in_f64), cmocka_unit_test(a_wave_that_grows),
-        cmocka_unit_test(every_rule),        cmocka_unit_test(bounds_that_mean_nothing),
+        cmocka_unit_test(late_factors),      cmocka_unit_test(transposes),
+        cmocka_unit_test(a_wave_that_grows), cmocka_unit_test(every_rule),
         cmocka_unit_test(warning_of_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,22 +6,14 @@
  * WEFT_RANDOM_DECKS of them (20), from WEFT_RANDOM_FIRST (0) on, are run by BUILD/weft under mpirun. Where
  * cells differ, the deck and the first of them are printed.
  * release: seven times as many decks */
-#include <limits.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <cmocka.h>
 #include <hdf5.h>
+#include <limits.h>
+#include <unistd.h>
 
 #include "core/sentence.h"
-#include "support/plain_reference.h"
+#include "support/plain_deck.h"
 #include "support/sanitized.h"
+#include "support/unit.h"
 
 enum { RANKS_MAX = 7, STEPS_MAX = 12, EXTRA_CELLS = 33, DEPTH_MAX = 16, COMMAND_BYTES = 3 * PATH_MAX };
 
@@ -34,71 +26,10 @@ typedef struct launch_drawn {
 
 typedef struct drawn {
     plain p;
-    bool has_prev; /* the initial file holds the level before */
+    bool has_prev;                     /* the initial file holds the level before */
     int steps, restart_at, norm_every; /* restart_at = 0: in one run */
     launch_drawn launch[2];            /* before the restart, and after it */
 } drawn;
-
-/* ---- chance ---- */
-
-static uint64_t state;
-static uint64_t chance(uint64_t n) /* 0 .. n-1 */
-{
-    state += 0x9e3779b97f4a7c15u;
-    return (plain_mix(state) >> 11) % n;
-}
-static bool one_in(uint64_t n) { return chance(n) == 0; }
-/* A short decimal in [low, high), as the deck will have it. */
-static double decimal(double low, double high)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.7g", low + (high - low) * (double)chance(1 << 30) / (1 << 30));
-    return strtod(text, NULL);
-}
-
-static const char *const kind_names[] = { "heat",   "wave",  "advect",    "laplace",
-                                          "custom", "sweep", "transpose" };
-static bool two_levels(const plain *p) { return p->kind == PLAIN_WAVE || p->kind == PLAIN_ADVECT; }
-
-/* ---- drawing ---- */
-
-/* The documented limits of alpha in 1D by radius; in 2D half of them, but for sweep. */
-static double draw_alpha(const plain *p)
-{
-    static const double heat[] = { .5, .375, .330882, .307617, .292968, .282767, .275186, .269290 };
-    static const double wave[] = { 1, .75, .661764, .615234, .585937, .565535, .550373, .538581 };
-    static const double advect[] = { 1, .728745, .630525, .577834, .544235, .520603, .502896, .489028 };
-    const double *limits = p->kind == PLAIN_WAVE ? wave : p->kind == PLAIN_ADVECT ? advect : heat;
-    const double limit = limits[p->radius - 1] * (p->two_d && p->kind != PLAIN_SWEEP ? 0.5 : 1.0);
-    const double alpha = decimal(0.05 * limit, 0.98 * limit);
-    return p->kind == PLAIN_ADVECT && one_in(2) ? -alpha : alpha;
-}
-
-static plain_side draw_side(void)
-{
-    const plain_side s = { one_in(2) ? 'n' : 'd', one_in(4) ? 0.0 : decimal(-2, 2) };
-    return s;
-}
-
-static void draw_axis(const plain *p, plain_side *low, plain_side *high)
-{
-    *low = *high = (plain_side){ 'p', 0.0 };
-    if (p->kind == PLAIN_TRANSPOSE || one_in(3)) return;
-    *low = draw_side();
-    *high = draw_side();
-    if (p->kind == PLAIN_ADVECT) high->kind = low->kind; /* the other pairs are unstable, and refused */
-}
-
-static void draw_weights(plain *p, bool box)
-{
-    const int r = p->radius, width = 2 * r + 1;
-    const double most = 1.2 / (box ? width * width : p->two_d ? 2 * width : width);
-    for (int dy = -r; dy <= r; dy++)
-        for (int dx = -r; dx <= r; dx++) {
-            const bool has = (p->two_d || dy == 0) && (box || dx == 0 || dy == 0) && !one_in(8);
-            p->weight[r + dy][r + dx] = has ? decimal(-most, most) : 0.0;
-        }
-}
 
 /* A process grid; where weft is to choose it, room for any. */
 static void draw_launch(launch_drawn *l, const plain *p, int *least_x, int *least_y)
@@ -125,24 +56,12 @@ static void draw_launch(launch_drawn *l, const plain *p, int *least_x, int *leas
 
 static drawn draw(uint64_t seed, uint64_t number)
 {
-    drawn d;
+    drawn d = { .steps = 0 };
     plain *p = &d.p;
-    memset(&d, 0, sizeof d);
-    state = plain_mix(seed) + number;
+    chance_state = plain_mix(seed) + number;
     for (int i = 0; i < 4; i++) (void)chance(2);
-    p->kind = (plain_kind)(chance(PLAIN_KINDS + 1) % PLAIN_KINDS); /* heat twice */
-    p->f32 = one_in(2);
-    const bool box = p->kind == PLAIN_CUSTOM && one_in(2);
-    p->two_d = box || p->kind == PLAIN_SWEEP || p->kind == PLAIN_TRANSPOSE ||
-               !one_in(3);
-    p->radius = 1 + (int)chance(one_in(2) ? 3 : PLAIN_RADIUS_MAX);
-    if (box && p->radius > 4 && !one_in(4)) p->radius = 1 + (int)chance(3);
-    if (p->kind == PLAIN_LAPLACE || p->kind == PLAIN_TRANSPOSE) p->radius = 1;
-    if (p->kind == PLAIN_CUSTOM) draw_weights(p, box);
-    else if (p->kind != PLAIN_LAPLACE && p->kind != PLAIN_TRANSPOSE) p->alpha = draw_alpha(p);
-    draw_axis(p, &p->x_low, &p->x_high);
-    draw_axis(p, &p->y_low, &p->y_high);
-    d.has_prev = two_levels(p) && one_in(2);
+    *p = plain_draw();
+    d.has_prev = plain_two_levels(p) && one_in(2);
     d.steps = (int)chance(STEPS_MAX + 1);
     d.restart_at = d.steps >= 2 && one_in(3) ? 1 + (int)chance((uint64_t)d.steps - 1) : 0;
     d.norm_every = one_in(4) && p->kind != PLAIN_TRANSPOSE ? 1 + (int)chance(3) : 0;
@@ -151,47 +70,6 @@ static drawn draw(uint64_t seed, uint64_t number)
     p->nx = least_x + (int)chance(EXTRA_CELLS);
     p->ny = p->two_d ? least_y + (int)chance(EXTRA_CELLS) : 1;
     return d;
-}
-
-/* ---- the deck ---- */
-
-static void put_side(FILE *f, const char *key, plain_side s)
-{
-    if (s.kind == 'd') fprintf(f, "%s = dirichlet %.7g\n", key, s.value);
-    else fprintf(f, "%s = %s\n", key, s.kind == 'p' ? "periodic" : "neumann");
-}
-
-static void put_weights(FILE *f, const plain *p)
-{
-    const int r = p->radius;
-    fprintf(f, "weights =");
-    for (int dy = p->two_d ? -r : 0; dy <= (p->two_d ? r : 0); dy++) {
-        for (int dx = -r; dx <= r; dx++)
-            fprintf(f, "%s%.7g", (dx + r) % 8 == 0 && (dx > -r || dy > -r) ? "\n    " : " ",
-                    p->weight[r + dy][r + dx]);
-        if (p->two_d && dy < r) fprintf(f, " |");
-    }
-    fprintf(f, "\n");
-}
-
-static void put_deck(FILE *f, const drawn *d)
-{
-    const plain *p = &d->p;
-    fprintf(f, "[problem]\nkind = %s\ndtype = %s\ninitial = initial.h5\n", kind_names[p->kind],
-            p->f32 ? "f32" : "f64");
-    if (p->kind == PLAIN_CUSTOM) put_weights(f, p);
-    else if (p->alpha != 0.0) fprintf(f, "order = %d\nalpha = %.7g\n", 2 * p->radius, p->alpha);
-    fprintf(f, "[grid]\nnx = %d\nny = %d\n", p->nx, p->ny);
-    if (p->kind != PLAIN_TRANSPOSE) {
-        put_side(f, "x_low", p->x_low);
-        put_side(f, "x_high", p->x_high);
-    }
-    if (p->kind != PLAIN_TRANSPOSE && p->two_d) {
-        put_side(f, "y_low", p->y_low);
-        put_side(f, "y_high", p->y_high);
-    }
-    fprintf(f, "[time]\nsteps = %d\nnorm_every = %d\n[output]\nrecord = none\nfinal = final.h5\n", d->steps,
-            d->norm_every);
 }
 
 /* ---- files; H5close closes all that is open ---- */
@@ -309,7 +187,7 @@ static bool same_bits(const drawn *d, const double *u, const double *prev, sente
     const char *const name[] = { transposes ? "/fields/a" : "/fields/u",
                                  transposes ? "/fields/b" : "/fields/u_prev" };
     const double *const wanted[] = { u, prev };
-    for (int i = 0; i < (transposes || two_levels(p) ? 2 : 1); i++) {
+    for (int i = 0; i < (transposes || plain_two_levels(p) ? 2 : 1); i++) {
         int first = 0;
         const int count = differing(name[i], p, wanted[i], &first);
         if (count == 0) continue;
@@ -334,7 +212,9 @@ static bool right(const char *weft, const drawn *d, uint64_t number)
     if (p->kind == PLAIN_TRANSPOSE) memset(prev, 0, cells * sizeof *prev);
     put_initial(d, u, prev);
     FILE *deck = fopen("d.ini", "w");
-    put_deck(deck, d);
+    plain_put(deck, p, "initial = initial.h5");
+    fprintf(deck, "[time]\nsteps = %d\nnorm_every = %d\n[output]\nrecord = none\nfinal = final.h5\n",
+            d->steps, d->norm_every);
     fclose(deck);
     const int status = run(weft, d);
     refer(d, u, prev);
@@ -376,7 +256,8 @@ static void test_random_decks(void **unused)
     printf("%llu decks from number %llu of seed %llu, %llu with a restart, %.1f ranks on average:",
            (unsigned long long)decks, (unsigned long long)first, (unsigned long long)seed,
            (unsigned long long)restarts, (double)ranks / (double)decks);
-    for (int k = 0; k < PLAIN_KINDS; k++) printf(" %s %llu", kind_names[k], (unsigned long long)of_kind[k]);
+    for (int k = 0; k < PLAIN_KINDS; k++)
+        printf(" %s %llu", plain_kind_name[k], (unsigned long long)of_kind[k]);
     printf("; %llu differ\n", (unsigned long long)wrong);
     assert_int_equal(wrong, 0);
 }
