@@ -87,7 +87,14 @@ static uint64_t cells_bytes(const state_level *l)
 
 /* ---- jobs ---- */
 
-static state_status begin(state_writer *w) { return attempt_begin(&w->a); }
+static state_status begin(state_writer *w)
+{
+    const bool looks = w->a.rank == 0 && w->o.folder; /* a signal's step was not known when the run began */
+    const state_status status =
+        looks ? state_names_are_free(w->o.folder, &w->level, 0, 0, &w->a.why) : STATE_OK;
+    return status == STATE_OK ? attempt_begin(&w->a) : status;
+}
+
 static state_status write_window(state_writer *w) { return attempt_write(&w->a, &w->window); }
 
 static state_status finish_part(state_writer *w)
@@ -368,7 +375,8 @@ static state_status take_place(state_writer *w, sentence *note, sentence *why)
     state_status status = o->folder ? state_make_folder(MPI_COMM_NULL, o->folder, why) : STATE_OK;
     state_lock_path(path, o->folder, o->file);
     if (status == STATE_OK) w->lock = lock_take(path, &status, note, why);
-    if (status == STATE_OK && o->folder) status = state_names_are_free(o->folder, why);
+    if (status == STATE_OK && o->folder && o->next)
+        status = state_names_are_free(o->folder, o->next, o->every, o->last, why);
     if (status == STATE_OK) attempts_tidy(w->a.dir, o->file);
     return status;
 }
