@@ -117,6 +117,35 @@ static state_status list_here(const char *dir, int64_t **steps, size_t *count)
     return status;
 }
 
+state_status state_names_are_free(const char *dir, const state_level *next, int64_t every, int64_t last,
+                                  sentence *why)
+{
+    int64_t *steps = NULL;
+    size_t count = 0;
+    state_status status = STATE_OK;
+    (void)list_here(dir, &steps, &count);
+    for (size_t i = 0; i < count && status == STATE_OK; i++) {
+        char path[STATE_PATH_BYTES];
+        struct stat info;
+        state_info s;
+        sentence ignored;
+        const bool due = steps[i] == next->step ||
+                         (every > 0 && steps[i] > next->step && steps[i] <= last && steps[i] % every == 0);
+        state_path(path, sizeof path, dir, steps[i]);
+        if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
+            status = state_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
+        if (status != STATE_OK || !due) continue;
+        if (state_index_read(path, &s, &ignored) == STATE_OK && !state_fits(&s, next))
+            status = state_fail(STATE_BUSY, why,
+                                "%s is a state of another problem (%s, %" PRId64 " x %" PRId64
+                                ", %s) and is not replaced; allowed is another folder",
+                                path, s.kind, s.field[0].nx, s.field[0].ny, dtype_name(s.type));
+        state_close(&s);
+    }
+    free(steps);
+    return status;
+}
+
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count)
 {
     const int rank = ranks_mine(comm);

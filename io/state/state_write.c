@@ -86,6 +86,16 @@ static uint64_t cells_bytes(const state_level *l)
 
 /* ---- jobs ---- */
 
+/* No state of another problem is replaced. Rank 0 looks once more: a signal's step was not known when the run
+ * began. */
+static state_status make_part(state_writer *w)
+{
+    const bool looks = w->a.rank == 0 && w->o.folder;
+    const state_status status =
+        looks ? state_names_are_free(w->o.folder, &w->level, 0, 0, &w->a.why) : STATE_OK;
+    return status == STATE_OK ? attempt_make_part(&w->a) : status;
+}
+
 /* Once the state has its name, what fails costs it nothing. */
 static state_status publish(state_writer *w)
 {
@@ -188,7 +198,7 @@ static void begin_phase(state_writer *w, phase next)
     w->agreeing = w->finished = false;
     w->status = STATE_OK;
     memset(w->mine, 0, sizeof w->mine);
-    if (next == WRITE) w->status = attempt_make_part(&w->a);
+    if (next == WRITE) w->status = make_part(w);
     if (next == PUBLISH) w->status = attempt_make_index(&w->a);
     w->mine[JOB_S] = timer_now_s() - begin_s;
 }
@@ -366,6 +376,8 @@ static state_status take_place(state_writer *w, sentence *note, sentence *why)
     state_status status = o->folder ? state_make_folder(MPI_COMM_NULL, o->folder, why) : STATE_OK;
     state_lock_path(path, o->folder, o->file);
     if (status == STATE_OK) w->lock = lock_take(path, &status, note, why);
+    if (status == STATE_OK && o->folder && o->next)
+        status = state_names_are_free(o->folder, o->next, o->every, o->last, why);
     if (status == STATE_OK) attempts_tidy(w->a.dir, o->file);
     return status;
 }

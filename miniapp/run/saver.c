@@ -51,8 +51,13 @@ state_status saver_open(saver *v, sentence *why)
 {
     sim *s = v->sim;
     const config *c = s->cfg;
+    state_level level;
+    sim_state_describe(s, v->deck_text, &level);
     const state_writer_options o = {
         .folder = c->checkpoint.dir,
+        .next = &level,
+        .every = c->checkpoint.every,
+        .last = c->time.steps,
         .keep = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every },
         .async = c->checkpoint.async && !sim_has_free_level(s),
     };

@@ -18,8 +18,14 @@ bool series_due(const config *c, int64_t level)
 
 static state_status open_states(series *v, sentence *why)
 {
+    const config *c = v->sim->cfg;
     state_status status;
-    const state_writer_options o = { .folder = v->sim->cfg->output.series,
+    state_level level;
+    sim_state_describe(v->sim, v->deck_text, &level);
+    const state_writer_options o = { .folder = c->output.series,
+                                     .next = &level,
+                                     .every = c->output.every,
+                                     .last = c->time.steps,
                                      .one_file_bytes = STATE_ONE_FILE_BYTES };
     v->writer = saver_make_writer(v->sim, "output.series", o, &status, why);
     return status;
