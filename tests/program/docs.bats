@@ -14,25 +14,13 @@ looked() { # check, how many places at least
 
 @test "every link of every page leads somewhere" { looked links 60; }
 
-@test "every path, source file and word of the code that a page names is there" {
-    looked names 300
-}
+@test "every path, source file and word of the code that a page names is there" { looked names 300; }
 
-@test "no page, comment or sentence has a word that needs a second reading" { looked style 300; }
-
-@test "each of these is found" {
-    mkdir -p tree/docs tree/io/state
-    touch tree/io/state/rows.c
-    printf '%s\n' '# A page' '[a](b.md) [c](#a-page) [d](#no-page)' '`io/state/rows.c` `io/state/` `rows.c` `rows.h`' \
-        'It goes on: so' 'many.' >tree/docs/page.md
-    local check
-    for check in links names style; do
-        run pages $check tree
-        expect status 1 "$status"
-        echo "$output"
-    done >found
-    printf 'docs/page.md:%s\n' '2: b.md: no such file' '2: #no-page: no such heading' '3: `rows.h`: no such file' "4: 'so many'" >wanted
-    diff wanted found
+@test "no word needs a second reading" {
+    [ -e "$top/.git" ] || skip "not a git checkout"
+    expect "to be mended" "" "$(cd "$top" && git -c safe.directory='*' grep -niwE \
+        "foretold|foretells?|so many|sa(y|ys|id) otherwise|nobody's" -- . \
+        ':!*.jsonl' ':!tests/program/docs.bats')"
 }
 
 @test "spelling: pages, comments and sentences" {
@@ -41,8 +29,6 @@ looked() { # check, how many places at least
     cd "$top"
     git -c safe.directory='*' ls-files --cached --others --exclude-standard | grep -vE '^jobs/results/|\.(h5|png|svg)$' >"$BATS_TEST_TMPDIR/files"
     expect "misspelled" "" "$(xargs codespell --ignore-words tests/support/words <"$BATS_TEST_TMPDIR/files")"
-    run codespell - <<<"one sep""erate rank"
-    [[ $output == *"==> separate"* ]]
 }
 
 @test "pages are short, and every folder has one" {

@@ -1,28 +1,35 @@
 # A mistake is one sentence on stderr that names the key, the value and what is allowed, from one rank, with exit
-# status 2; what the machine cannot do is exit status 3.
+# status 2; what the machine cannot do is exit status 3; what a result is worth is said, too.
 load ../support/helper
 
 good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
 
 # Every value of a deck that is refused: tests/miniapp/test_config_reads_or_refuses. Here each way to refuse, one rank of
 # two that says it, and what the command line adds.
-@test "a mistake in a deck or in words: the key, the value, what is allowed, the nearest name, from one rank" {
+@test "a mistake in a deck or in words: key, value, what is allowed, the nearest name, from one rank" {
     deck d.ini "${good[@]}"
     deck misspelt.ini "${good[@]}" chekpoint.every=2
     deck twice.ini "${good[@]}" grid.nx=41
     refuses 2 weft_run 2 misspelt.ini -- misspelt.ini: chekpoint.every checkpoint.every
-    refuses 2 weft_run 2 d.ini problem.kind=heet -- problem.kind heet heat
-    refuses 2 weft_run 3 nowhere.ini -- nowhere.ini
-    refuses 2 weft_run 2 d.ini --restrat x -- --restrat
     refuses 2 weft_run 6 d.ini run.ranks_x=4 run.ranks_y=2 -- run.ranks_x
     refuses 2 weft_run 6 d.ini problem.order=16 problem.alpha=0.13 run.ranks_x=6 -- 8
+    refuses 2 weft_alone nowhere.ini -- nowhere.ini
+    refuses 2 weft_alone d.ini problem.kind=heet -- problem.kind heet "did you mean heat"
+    refuses 2 weft_alone d.ini --dryrun -- --dryrun "did you mean --dry-run"
     refuses 2 weft_alone twice.ini -- grid.nx
-    refuses 2 weft_alone d.ini checkpoint.writers=-1 -- checkpoint.writers -1 "0 .. 16777216"
+    refuses 2 weft_alone d.ini --quiet checkpoint.writers=-1 -- checkpoint.writers -1 "0 .. 16777216"
     refuses 2 weft_alone d.ini 'output.final=~/a.h5' -- output.final '~/a.h5' "no shell expands"
     refuses 2 weft_alone d.ini 'checkpoint.dir=$SCRATCH/c' -- checkpoint.dir '$SCRATCH/c' "no shell expands"
+    refuses 2 weft_alone d.ini --dry-run problem.initial=nowhere.h5 -- \
+        "problem.initial = nowhere.h5 cannot be read: No such file"
     refuses 2 weft_alone d.ini lanes -- lanes
     refuses 2 weft_alone -- deck
-    refuses 2 "$weft" jump -- jump run
+    refuses 2 "$weft" rnu d.ini -- "'rnu'" "did you mean run"
+    refuses 2 "$weft" frobnicate -- frobnicate "allowed: run, bench"
+    [[ $output != *"did you mean"* ]]
+    refuses 2 "$weft" bench --lits -- --lits "did you mean --list"
+    refuses 2 "$weft" verify --quiet x.h5 -- --quiet
+    refuses 2 "$weft" info here -- "'here'"
     refuses 2 "$weft" -- command
 }
 
@@ -55,10 +62,7 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     weft_run 2 d.ini run.device=host
     expect "links, reason" "{} the host device has no other" \
         "$(record '"\(.transports.links) \(.plan.transport.because)"')"
-    local key
-    for key in run.transport=peer run.transport=mapped run.transport=nccl run.feed=graph run.fuse=64; do
-        refuses 0 weft_alone d.ini run.device=host $key -- "${key%%=*}"
-    done
+    refuses 0 weft_alone d.ini run.device=host run.feed=graph -- run.feed
     refuses 0 weft_alone d.ini problem.kind=sweep output.trace=t.json -- output.trace sweep
     [ ! -e t.json ]
 }
@@ -74,28 +78,14 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     refuses 3 weft_run 4 t.ini --dry-run -- memory # with its messages it needs 1.4 times of what is free
 }
 
-@test "a job that may take less than the machine has: the least limit is named, in dry runs and info too" {
+# Which limit is the least: test_host_limits_take_the_least.
+@test "a job that may take less than the machine has: the limit is named, in dry runs and info too" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4096 grid.ny=40000 time.steps=3 run.device=host # 2.6 GB
+    limited() { ulimit -v 2000000 && timeout -k 5 $hang_s "$weft" "$@" 3>&-; }
     weft_alone d.ini --dry-run >/dev/null
-    limited_to() { ulimit -"$1" 2000000 && shift && timeout -k 5 $hang_s "$weft" "$@" 3>&-; }
-    local limit
-    for limit in v d; do
-        refuses 3 limited_to $limit run d.ini --dry-run -- memory "limit: ulimit"
-        expect "limit of info" ulimit "$(limited_to $limit info --json | jq -r '.ranks[0].memory_limit')"
-        limited_to $limit run d.ini grid.ny=4000
-    done
-}
-
-@test "unwritable places are exit 3, and named, before the run" {
-    deck d.ini "${good[@]}" checkpoint.every=2
-    refuses 3 weft_run 2 d.ini checkpoint.dir=/dev/null/x -- checkpoint.dir /dev/null/x
-    refuses 3 weft_run 2 d.ini output.record=/dev/null/x -- output.record /dev/null/x
-    refuses 3 weft_run 2 d.ini output.final=/dev/null/x.h5 -- output.final /dev/null/x.h5
-    refuses 3 weft_run 2 d.ini output.picture=nowhere/x.png -- output.picture nowhere/x.png "No such file"
-    refuses 3 weft_alone d.ini output.trace=no/such/t.json -- output.trace no/such/t.json
-    mkdir folder
-    refuses 3 weft_run 2 d.ini output.final=folder --dry-run -- output.final folder
-    expect "files: all of it was said before the first step" "d.ini folder" "$(echo *)"
+    refuses 3 limited run d.ini --dry-run -- memory "limit: ulimit"
+    expect "limit of info" ulimit "$(limited info --json | jq -r '.ranks[0].memory_limit')"
+    limited run d.ini grid.ny=4000
 }
 
 @test "a device that fails is exit 3: what, in which phase and step, and the checkpoint to go on from" {
@@ -103,12 +93,10 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     deck d.ini "${good[@]:0:4}" time.steps=1000000
     WEFT_FAULT=device_error:7 refuses 3 weft_run 2 d.ini -- \
         "rank 1 on $(hostname): " "Input/output error; in phase 'steps' at step " "; there is no checkpoint yet"
-    WEFT_FAULT=device_error:9000 refuses 3 weft_run 2 d.ini checkpoint.every=1000 -- \
+    WEFT_FAULT=device_error:900 refuses 3 weft_run 2 d.ini checkpoint.every=100 -- \
         "in phase 'steps' at step 8" "; continue with --restart checkpoints (step "
     [[ $output =~ "(step "([0-9]+)" or later)" ]]
-    weft_run 2 d.ini time.steps=$((BASH_REMATCH[1] + 3)) --restart "$(checkpoint "${BASH_REMATCH[1]}")"
-    WEFT_FAULT=device_error:0 run weft_run 2 d.ini --quiet --restart checkpoints
-    refused 3 "; continue with --restart checkpoints (step $(newest_step) or later)"
+    weft_alone d.ini time.steps=$((BASH_REMATCH[1] + 3)) --restart "$(checkpoint "${BASH_REMATCH[1]}")"
 }
 
 @test "ranks that were started with different words, or are another build, are refused" {
@@ -135,4 +123,93 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     sed -i '/alpha/d; s/wave/transpose/' d.ini
     refuses 3 weft_alone d.ini --dry-run -- "needs 18.4 EB of memory"
     refuses 3 weft_alone d.ini --dry-run grid.nx=64 grid.ny=1099511627776 -- " PB of memory"
+}
+
+# bats test_tags=gpus:part
+@test "cells that become NaN or infinite are said: how many, where, since which checked level" {
+    deck d.ini problem.kind=custom "problem.weights=9 9 9" grid.nx=64 problem.dtype=f32 \
+        problem.initial=random time.norm_every=7 time.steps=60 run.fuse=1
+    local said='^weft: 64 of 64 cells are NaN or infinite, the first at x = 0, y = 0; level 28 is the first'
+    weft_alone d.ini 2>said >&2
+    expect "sentences" 1 "$(grep -c "$said" said)"
+    expect "notes of the record" 1 "$(record '[.notes[] | select(contains("NaN or infinite"))] | length')"
+    weft_alone d.ini time.steps=25 2>said >&2
+    ! grep -q 'NaN or infinite' said || { cat said; return 1; }
+}
+
+@test "a record's folder is made, but by a dry run; a file beside the deck is found, by a restart too" {
+    mkdir sub
+    deck sub/d.ini "${good[@]}" output.record=new/folder/r.jsonl
+    weft_alone sub/d.ini --dry-run >dry
+    [ ! -e new ]
+    weft_alone sub/d.ini output.final=sub/beside.h5
+    weft_alone sub/d.ini problem.initial=sub/beside.h5
+    expect records 2 "$(wc -l <new/folder/r.jsonl)"
+    weft_run 2 sub/d.ini problem.initial=beside.h5 checkpoint.every=3
+    cd sub
+    weft_alone d.ini problem.initial=beside.h5 output.record=../again.jsonl --restart ../checkpoints
+    cd ..
+    expect fingerprints 1 "$(tail -q -n 2 new/folder/r.jsonl again.jsonl | jq .fingerprint | uniq | wc -l)"
+}
+
+# bats test_tags=gpus:part
+@test "weights that amplify: how much and until when is said; what is beyond the type is unchecked" {
+    deck d.ini problem.kind=custom "problem.weights=1 2 1" grid.nx=64 run.fuse=1
+    local type step
+    for type in f32:63 f64:512; do
+        step=${type#*:} type=${type%:*}
+        weft_alone d.ini problem.dtype=$type time.steps=$step >out
+        grep -q "amplify the initial mode 3.99 times in a step: from step $step on" <(xargs <out)
+        expect "verdict of $type" "unchecked after $step steps the mode has grown beyond the range of $type" \
+            "$(record '"\(.verdict) \(.verdict_why)"')"
+        weft_alone d.ini problem.dtype=$type time.steps=$((step - 1)) >out
+        expect "notes" 0 "$(grep -c amplify out)"
+    done
+}
+
+# bats test_tags=gpus:part
+@test "a tolerance that was not reached is said" {
+    deck d.ini problem.kind=laplace grid.nx=40 grid.ny=40 "grid.boundary=dirichlet 0" time.steps=9 \
+        time.tolerance=1e-9
+    weft_alone d.ini 2>said >&2
+    expect "sentences" 1 \
+        "$(grep -c '^weft: not converged after 9 steps: max .* is .*, time.tolerance 1e-09$' said)"
+    expect "notes of the record" 1 "$(record '[.notes[] | select(startswith("not converged"))] | length')"
+    weft_alone d.ini time.tolerance=1 2>said >&2
+    ! grep -q 'not converged' said || { cat said; return 1; }
+}
+
+@test "the deck of a later version in a state" {
+    /usr/bin/python3 -c 'import h5py' 2>/dev/null || skip "no h5py here (python3-h5py)"
+    deck d.ini "${good[@]}" output.final=now.h5
+    weft_alone d.ini
+    /usr/bin/python3 -c 'import h5py, numpy; a = h5py.File("now.h5", "a").attrs
+a["deck"] = numpy.bytes_(a["deck"] + b"[later]\nkey = 1\n")'
+    /usr/bin/python3 "$top/jobs/state" now.h5 later.h5
+    refuses 3 weft_alone d.ini --restart later.h5 -- "later.h5: the deck stored in it cannot be read: " \
+        "later"
+}
+
+# ---- text that is not ours: attributes of files, names of files, decks, records ----
+
+shown() { # text, command...: the text is in what the command says, which holds no control character
+    "${@:2}" >seen 2>&1 || true
+    grep -qF -- "$1" seen || { echo "no $1"; cat -v seen; return 1; }
+    expect "control characters" "" \
+        "$(tr -d '\n' <seen | LC_ALL=C grep -ao '[[:cntrl:]]\|'$'\xc2\x9b' | cat -v)"
+}
+
+@test "escape sequences of files, decks, names and records are shown as numbers, never obeyed" {
+    local esc=$'\e[31m' name=$'\e[31mx\xc2\x9b\xff'
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=12 time.steps=2 output.final=s.h5 output.record=r.jsonl
+    cp d.ini "$name.ini"
+    shown 'weft run \x1b[31mx\xc2\x9b\xff.ini' weft_alone "$name.ini"
+    cp s.h5 "$name.h5"
+    shown '\x1b[31mx\xc2\x9b\xff.h5' "$weft" verify "$name.h5"
+    printf '[problem]\nkind = h%st\n' "$esc" >bad.ini
+    shown 'h\x1b[31mt' "$weft" run bad.ini
+    shown 'problem.\x1b[31m' "$weft" run d.ini "problem.$esc=1"
+    shown '\x7f\xc2\x9b.h5' "$weft" run d.ini output.record=none output.final=$'\x7f\xc2\x9b.h5' --dry-run
+    jq -c --arg text "$esc" '.machine.processor = $text' r.jsonl >p.jsonl
+    WEFT=$weft shown '\x1b[31m' "$top/jobs/predict" d.ini --from p.jsonl --ranks 1
 }

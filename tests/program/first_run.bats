@@ -15,7 +15,7 @@ said() { # status, pattern of the one line, arguments of make...
 # Whether a build can begin, and what is said.
 checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
 
-@test "a compiler or launcher that is not on PATH, and what is missing where nothing may be installed, is one sentence" {
+@test "a compiler or launcher that is not on PATH, or may not be installed, is one sentence" {
     said 2 \
         "MPICC=/opt/nowhere/mpicc-of-mine is not on PATH: load its module, or leave MPICC= out for Open MPI's." \
         run MPICC=/opt/nowhere/mpicc-of-mine
@@ -35,7 +35,7 @@ checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
     [[ $output == "Installing what is missing here, by apt-get (DEPS=no installs nothing): openmpi-bin"* ]]
 }
 
-@test "root, more ranks than CPUs, and a launcher that is not Open MPI's: one sentence each, and the launch that fits" {
+@test "root, more ranks than CPUs, another MPI's launcher: one sentence each, and the right launch" {
     ln -s "$top"/{inputs,jobs} .
     # a launcher that runs one rank, and tells how it was called
     stand_in launcher '[ "$1" != --version ] || { echo "$BRAND"; exit; }
@@ -56,27 +56,26 @@ checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
     expect "what to try" 3 "$(sed '1,/^Try next/d' said | wc -l)"
 }
 
-@test "a build tells its files; with nvcc and no GPU the host program comes first, unless CUDA is asked for or there" {
+@test "a build tells its files; with nvcc and no GPU it is for the host, unless CUDA is asked for or there" {
     stand_in cuda/bin/nvcc 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
     stand_in nvidia-smi 'exit 9'
-    tried() { PATH=$PWD:$PATH env -u CUDA -u ARCH -u MAKEFLAGS make -n -C "$top" -j2 BUILD="$PWD/b" CUDA_HOME="$PWD/cuda" "$@" 2>&1; }
+    tried() {
+        PATH=$PWD:$PATH env -u CUDA -u ARCH -u MAKEFLAGS make -n -C "$top" -j2 BUILD="$PWD/b" \
+            CUDA_HOME="$PWD/cuda" "$@" 2>&1
+    }
     tried run >host
     grep -q "There is an nvcc, but no GPU is visible: this builds and runs the host program. 'make -j ARCH=90' builds" host
     grep -q "Building $PWD/b/weft for the host: [0-9]* files, a line for each" host
     expect "CUDA files of the host program" 0 "$(grep -c 'nvcc.*\.cu$' host || true)"
     tried run ARCH=80 >cuda.80
     grep -q 'for CUDA (80) and the host:' cuda.80
-    [ "$(grep -c 'nvcc.*\.cu$' cuda.80)" -gt 20 ]
-    grep -q 'compute_80,code=sm_80.*--compress-mode=size\|--compress-mode=size.*compute_80,code=sm_80' cuda.80
+    [ "$(grep 'nvcc.*\.cu$' cuda.80 | grep compute_80,code=sm_80 | grep -c compress-mode=size)" -gt 20 ]
     sed -i 's/13\.0/12.8/' cuda/bin/nvcc
     tried >cuda.90
-    expect "files that drivers before 550 cannot load" 0 "$(grep -c compress-mode cuda.90 || true)"
+    expect "files that drivers before 550 cannot load" 0 "$(grep -c 'compress-mode\|sm_80' cuda.90 || true)"
     grep -q 'for CUDA (90) and the host:' cuda.90
-    ! grep -q sm_80 cuda.90
-    make -s -C "$top" -j2 CUDA=0 BUILD="$PWD/b" announce >said
-    local files=("$top"/{kernels,comm,io,miniapp}/*/*.c)
-    expect "what is printed" "Building $PWD/b/weft for the host: ${#files[@]} files, a line for each." "$(head -n 1 said)"
-    grep -qE '^with .+, (Open MPI|MPICH|Intel MPI) [0-9.]+, HDF5 [0-9.]+, (no|without the) CUDA' said
+    make -s -C "$top" -j2 CUDA=0 BUILD="$PWD/b" announce | tail -n 1 |
+        grep -qE '^with .+, (Open MPI|MPICH|Intel MPI) [0-9.]+, HDF5 [0-9.]+, (no|without the) CUDA'
     mkdir -p b/kernels/device
     touch b/kernels/device/graph_cuda.cu.o
     tried run >there
@@ -111,7 +110,7 @@ hpc/compilers/bin hpc/cuda include lib64'
     expect "status of the build" 0 "$status"
 }
 
-@test "CUDA that is not whole, is too old or refuses the host's compiler is one sentence, and no file is built" {
+@test "CUDA that is not whole, too old or refuses the host's compiler is one sentence, and nothing is built" {
     toolkit "$PWD/cuda" cuda/include cuda/lib64
     refuses_cuda() { # sentence's begin, arguments of make...
         rm -rf b
@@ -144,9 +143,6 @@ hpc/compilers/bin hpc/cuda include lib64'
     checked CUDA=0 MPICC=mpiicx CC='some_cache cc'
     expect "status" "0 " "$status $output"
     expect "the compiler beneath MPICC" "some_cache cc" "$(tail -n 1 calls)"
-    stand_in mpimade 'mpicc "$@" | sed s/OMPI_MAJOR_VERSION/MPICH_NUMVERSION/'
-    asked -n V=1 "$PWD/b/kernels/core/fp.o" CUDA=0 MPICC=mpimade
-    [[ $output == *" -Wno-stringop-overflow "* ]] || { echo "not taken for MPICH: $output"; return 1; }
     checked CUDA=0 CC='some_cache gcc.nowhere'
     expect sentence "CC=gcc.nowhere is not on PATH: load its module, or leave CC= out for cc." "$output"
     CPATH='' checked CUDA=0 MPICC=cc # on a cluster's login it names mpi.h

@@ -13,23 +13,19 @@ setup() {
 }
 
 preloaded() { LD_PRELOAD=$shim "$@"; }
-
-@test "preloaded: where it is loaded, in MPI_Init, in each thread of a team, a lane and the writer" {
-    weft_alone d.ini --quiet
-    reference=$(fingerprint)
-    for word in $words; do
-        export SHIM_FP=$word SHIM_FP_AT=load,init,thread
-        preloaded "$weft" run d.ini --quiet run.threads=2 checkpoint.every=90
-        expect "$word, team" "$reference" "$(fingerprint)"
-        preloaded "$weft" run d.ini --quiet run.lanes=3 run.feed=openmp run.fuse=1
-        expect "$word, lanes" "$reference" "$(fingerprint)"
-    done
+same() { # key=value...
+    SHIM_FP=$word preloaded "$weft" run d.ini --quiet "$@"
+    expect "$word, $*" "$reference" "$(fingerprint)"
 }
 
 # bats test_tags=gpus:part
-@test "in one rank of two" {
+@test "where it is loaded, in MPI_Init, in each thread of a team, a lane and the writer; in one rank of two" {
     weft_alone d.ini --quiet
     reference=$(fingerprint)
+    for word in $words; do
+        SHIM_FP_AT=load,init,thread same run.threads=2 checkpoint.every=90 run.device=host
+        SHIM_FP_AT=load,init,thread same run.lanes=3 run.feed=openmp run.fuse=1 run.device=host
+    done
     [ "$(gpus)" = 0 ] || words=ftz,up # what a GPU computes has no state to inherit
     for word in $words; do
         SHIM_FP=$word SHIM_FP_AT=init SHIM_FP_RANK=1 preloaded weft_run 2 d.ini --quiet

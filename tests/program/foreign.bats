@@ -1,43 +1,6 @@
-# problem.initial takes files that other programs wrote: here the HDF5 group's own h5import makes them; what does not fit is
-# refused with one sentence. Every number type and layout: test_state_reads_foreign_files. And a state file that another
-# program wrote.
+# problem.initial takes files that other programs wrote (test_state_reads_foreign_files) and states of weft;
+# jobs/state makes one file of a state in parts, or of one that another program wrote.
 load ../support/helper
-
-# h5_text NAME.h5 PATH CLASS BITS DIMS [CHUNKS]: numbers from stdin into a dataset; CLASS IN (integer) or FP.
-h5_text() {
-    local kind=TEXTIN
-    [ "$3" = IN ] || kind=TEXTFP
-    cat >numbers.txt
-    {
-        printf 'PATH %s\nINPUT-CLASS %s\nRANK %s\nDIMENSION-SIZES %s\nOUTPUT-CLASS %s\nOUTPUT-SIZE %s\n' \
-            "$2" "$kind" "$(wc -w <<<"$5")" "$5" "$3" "$4"
-        [ -z "${6-}" ] || printf 'CHUNKED-DIMENSION-SIZES %s\nCOMPRESSION-TYPE GZIP\nCOMPRESSION-PARAM 6\n' "$6"
-    } >numbers.conf
-    h5import numbers.txt -c numbers.conf -o "$1"
-}
-numbers() { awk 'BEGIN { for (i = 0; i < '"$1"'; i++) printf "%d ", (i * 7919) % 2000 - 700 }'; } # count
-
-heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
-
-@test "int16 in compressed chunks and float64: one fingerprint on 1 and 3 ranks; 1D, and transpose" {
-    numbers 768 | h5_text a.h5 /map IN 16 "24 32" "7 5"
-    numbers 768 | h5_text d.h5 /fields/u FP 64 "24 32"
-    numbers 300 | h5_text v.h5 /v IN 16 "300" "64"
-    deck a.ini "${heat[@]}" problem.initial=a.h5:/map
-    deck v.ini problem.kind=heat problem.alpha=0.3 problem.initial=v.h5:/v grid.nx=300 time.steps=9
-    deck t.ini problem.kind=transpose problem.initial=a.h5:/map grid.nx=32 grid.ny=24 time.steps=3
-    for i in v t a; do
-        weft_alone $i.ini
-        reference=$(fingerprint)
-        weft_run 3 $i.ini
-        expect "fingerprint of $i" "$reference" "$(fingerprint)"
-    done
-    weft_run 4 a.ini problem.initial=d.h5
-    expect "float64 under the default name" "$reference" "$(fingerprint)"
-    weft_alone a.ini problem.initial=d.h5 time.steps=0
-    [ "$(fingerprint)" != "$reference" ]
-    expect verdict unchecked "$(record .verdict)"
-}
 
 @test "a final state of weft is a start like any other; wave takes the level before along" {
     deck w.ini problem.kind=wave problem.alpha=0.3 problem.initial=gaussian grid.nx=32 grid.ny=24 time.steps=20
@@ -46,16 +9,6 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
     weft_run 2 w.ini time.steps=12 output.final=half.h5
     weft_run 3 w.ini problem.initial=half.h5 time.steps=8
     expect "12 steps, then 8 from the file" "$reference" "$(fingerprint)"
-}
-
-@test "another shape, a missing file, a missing dataset and a file that is not HDF5 are refused" {
-    numbers 768 | h5_text a.h5 /map IN 16 "24 32"
-    echo "not HDF5" >text.h5
-    deck a.ini "${heat[@]}" problem.initial=a.h5:/map
-    refuses 2 weft_run 3 a.ini grid.nx=24 grid.ny=32 -- a.h5 /map 24 32
-    refuses 2 weft_alone a.ini problem.initial=nowhere.h5:/map -- problem.initial nowhere.h5
-    refuses 2 weft_run 3 a.ini problem.initial=a.h5 -- a.h5 /fields/u
-    refuses 2 weft_alone a.ini problem.initial=text.h5:/map -- text.h5
 }
 
 @test "jobs/state: a state in parts as one file, with the same cells; a part that is lost is one sentence" {

@@ -26,40 +26,38 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     grep '^# note .*run.fuse = 4: .*memory.*; using 1$' dry
 }
 
+# Which blocks these are: test_plan_rules_at_their_bounds.
 # bats test_tags=gpus:part
 @test "what a run cannot have is said once, and it takes the next best" {
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=12
-    run weft_run 4 d.ini run.ranks_y=4 run.fuse=12
-    fewer=$(by_device 11 8) # a host has blocks of any number of steps to 16, a GPU of 12, 8, 4 and 2
-    refused 0 "run.fuse = 12" "grid.ny = 47" "using $fewer"
-    expect fuse "$fewer" "$(record .fuse)"
+    refuses 0 weft_run 4 d.ini run.ranks_y=4 run.fuse=12 -- "run.fuse = 12" "grid.ny = 47" \
+        "using $(by_device 11 8)"
+    expect "fuse, asked" "$(by_device 11 8) 12" "$(record '"\(.fuse) \(.asked.fuse)"')"
     refuses 0 weft_alone d.ini run.fuse=30 -- "run.fuse = 30" "using $(by_device 16 12)"
     refuses 0 weft_alone d.ini run.fuse=8 time.norm_every=4 -- "run.fuse = 8" "norm every 4 steps" "using 4"
-    deck sweep.ini problem.kind=sweep problem.alpha=0.2 "${plate[@]}" time.steps=5
-    refuses 0 weft_alone sweep.ini run.fuse=4 -- "run.fuse = 4" "kind sweep" "using 1"
-    expect "fuse of sweep" "1 4" "$(record '"\(.fuse) \(.asked.fuse)"')"
-    weft_alone d.ini run.fuse=1
-    expect "fuse, asked, sweeps" "1 1 null" "$(record '"\(.fuse) \(.asked.fuse) \(.sweeps)"')"
+    refuses 0 weft_alone d.ini problem.kind=sweep run.fuse=4 -- "run.fuse = 4" "kind sweep" "using 1"
+    expect "fuse, asked, passes" "1 4 null" "$(record '"\(.fuse) \(.asked.fuse) \(.sweeps)"')"
 }
 
 # bats test_tags=gpus:1
-@test "by default a large grid tries blocks of steps at the start and takes what was faster, to the same bits" {
+@test "by default a large grid tries blocks of steps at the start, takes the faster way, to the same bits" {
+    local reference words tried
+    export OMP_NUM_THREADS=2
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=4096 grid.ny=2048 time.steps=48
-    OMP_NUM_THREADS=2 weft_alone d.ini run.tune=off
-    expect "fuse, trial" "1 run.tune = off: there are no trials" "$(record '"\(.fuse) \(.plan.steps_per_pass.because)"')"
-    local reference
+    weft_alone d.ini run.tune=off
+    expect "fuse, trial" "1 run.tune = off: there are no trials" \
+        "$(record '"\(.fuse) \(.plan.steps_per_pass.because)"')"
     reference=$(fingerprint)
-    OMP_NUM_THREADS=2 weft_alone d.ini
-    local tried="in a trial a step took .* in blocks of $(by_device 6 12), .* in single steps"
-    [[ $(record .plan.steps_per_pass.because) =~ $tried ]]
-    expect fingerprint "$reference" "$(fingerprint)"
-    OMP_NUM_THREADS=2 weft_alone d.ini time.norm_every=12
-    [[ $(record .plan.steps_per_pass.because) =~ $tried ]] # norms come with the passes
-    expect fingerprint "$reference" "$(fingerprint)"
+    tried="in a trial a step took .* in blocks of $(by_device 6 12), .* in single steps"
+    for words in "" time.norm_every=12; do # norms come with the passes
+        weft_alone d.ini $words
+        [[ $(record .plan.steps_per_pass.because) =~ $tried ]]
+        expect fingerprint "$reference" "$(fingerprint)"
+    done
 }
 
 # bats test_tags=gpus:2
-@test "a small grid stays in the registers of GPUs, with norms, checkpoints and a restart on the way, to the bits of the host" {
+@test "a small grid stays in the registers of GPUs, with norms, checkpoints, a restart, to the host's bits" {
     needs_gpu
     local ranks last
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=256 grid.ny=192 "grid.x_low=dirichlet 0" grid.x_high=neumann \

@@ -1,29 +1,13 @@
 # Every command of README.md and docs/guide.md runs as it stands, in the order of the pages, in a copy of the tree.
 load ../support/helper
 
-# Commands that cannot run in a test: how they begin, and why.
-exceptions='make test|it runs this test
-make deps|installs packages, from the network
-make run DEPS=no|make run, where nothing is missing; what it names is tested by first_run.bats
-make -j HDF5_DIR=|libraries of a site
-module load|modules of a site
-spack |builds all libraries, from the network
-apptainer |needs an image, from the network
-sbatch |needs a cluster; slurm.bats runs the script
-srun |needs a cluster; slurm.bats runs it'
+# Commands that cannot run in a test: they run it, need the network, a site's modules or a cluster (slurm.bats).
+excepted='^(make (test|deps|run DEPS=no|-j HDF5_DIR=)|module load|spack |apptainer |sbatch |srun )'
 
 # Lines of code that begin with a command, as they stand: what they do stands behind ` # `.
 commands_of() { # page
     sed -nE 's/^ {4,}//; t code; /^```/,/^```/!d; /^```/d; :code
         /^(make|mpirun|build\/weft|jobs\/|sbatch|srun|spack|apptainer|module|export|weft|\.ci\/)/p' "$1"
-}
-
-excepted() { # command: prints the exception that it falls under
-    local row
-    while read -r row; do
-        [[ $1 != "${row%%|*}"* ]] || { echo "$row"; return 0; }
-    done <<<"$exceptions"
-    return 1
 }
 
 # A reader's machine: two cores, no root, a home that is empty, and nvcc only where the build has CUDA, since to
@@ -35,7 +19,7 @@ follow() { # pages: runs their commands in the folder tree; fails with the first
     export OMPI_MCA_orte_default_hostfile=$PWD/slots OMPI_MCA_hwloc_base_binding_policy=none HOME=$PWD/home
     is_there "$BUILD/kernels/*/*.cu.o" || export CUDA=0
     while read -r command <&4; do
-        excepted "$command" >>excepted && continue
+        [[ ! $command =~ $excepted ]] || continue
         echo "$command" >>ran
         (cd tree && unset BUILD && timeout -k 5 $hang_s bash -c "$command" >../said 2>&1 3>&- </dev/null) ||
             { echo "'$command' ended with $?:"; tail -n 20 said; return 1; }
@@ -50,31 +34,17 @@ copy_tree() {
     cp -a "$BUILD"/{kernels,comm,io,miniapp,weft,*.flags} tree/build/
 }
 
-# bats test_tags=slow,gpus:part
+# bats test_tags=gpus:part
 @test "the commands of README.md and the guide run as they stand" {
     copy_tree
     follow "$top/README.md" "$top/docs/guide.md"
     [ "$(wc -l <ran)" -ge 25 ] || { cat ran; return 1; }
-    expect "exceptions that no command needs" "" "$(grep -vxFf excepted <<<"$exceptions" || true)"
     expect "the main job's fingerprint, as it stands" \
         "$(sed -n 's/^# fingerprint: //p' "$top/inputs/heat2d.ini")" \
         "$(jq -r 'select(.command | test("heat2d.ini$")).fingerprint' tree/results.jsonl | sort -u)"
     [ -s tree/waves.png ] && [ -s tree/strong.png ] && [ -x home/.local/bin/weft ]
     expect "levels of the two runs of the section Restart" "400 800" \
         "$(jq -r 'select(.command | test("dir=saved")) | .steps' tree/results.jsonl | xargs)"
-}
-
-@test "a command with a mistake is named; text, tables and other code are not taken for one" {
-    local wrong='build/weft run inputs/heat2d.ini grid.nz=4  # no such key'
-    printf '%s\n' '# A page' 'make run is text' '' '    phase    %' "    $wrong" '```' 'make nothing' '```' \
-        '    make test  # all' >page.md
-    expect "commands" "$wrong;make nothing;make test  # all" "$(commands_of page.md | paste -sd ';')"
-    mkdir -p tree/build
-    ln -s "$weft" tree/build/weft
-    ln -s "$top/inputs" tree/inputs
-    run follow page.md
-    expect status 1 "$status"
-    [[ $output == "'$wrong' ended with 2:"*"weft: "*grid.nz* ]] || { echo "$output"; return 1; }
 }
 
 @test "what stands behind a command of any page is a comment of the shell" {

@@ -55,30 +55,35 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
         END { print most + 0 }'
 }
 
-@test "jobs without GPUs see none, run beside those with GPUs, and a GPU of one's own is one's own" {
+@test "jobs without GPUs run beside those with GPUs, of which each has its own; which build has which ranks" {
     gpus 2
     unit plain "release: it tells" "await one_a"
     unit one_a "gpus: 1" "await plain; await one_b"
     unit one_b "gpus: 1" "await one_a"
-    unit one_c "gpus: 1" ""
     unit all "gpus: all" "sleep .3"
     unit ranks "ranks: 1 2 3
  * gpus: rank" "sleep .3"
+    unit told "ranks: 1 2 6 release: it tells" 'echo "released $RANKS" >>log'
     export SLURM_JOB_GPUS=0,1
     a_launcher
     MPIRUN=mpirun passes
-    expect "first line" "15 tests in 15 jobs, 4 at a time; 6 of them with GPUs, of which there are 2: about 11 s" "${lines[0]}"
-    expect "last line" "15 passed, 0 failed, 0 skipped" "${lines[-1]}"
+    expect "first line" "17 tests in 17 jobs, 4 at a time; 5 of them with GPUs, of which there are 2" \
+        "${lines[0]}"
+    expect "last line" "17 passed, 0 failed, 0 skipped" "${lines[-1]}"
     expect "what the plain one sees" "" "$(seen_by plain)"
     expect "what those of one GPU see" "0 1" "$(seen_by 'one_[ab]' | sort | xargs)"
     expect "what all see" "0,1" "$(seen_by all)"
     expect "how many one and two ranks see" "1 2" "$(seen_by ranks | awk -F , '{ print NF }' | sort | xargs)"
-    expect "ranks without GPUs" "1 2 3" "$(sed -n 's/^sanitized ranks //p' log | sort | xargs)"
-    expect "jobs on a GPU that do not share it" 1 "$(grep -v 'plain\|ranks [01]$' log | most_on_a_gpu)"
-    expect "the record" "2 Made Up M0 15 0" "$(jq -r '"\(.gpus) \(.gpu) \(.passed) \(.failed)"' build/tests.json)"
+    expect "jobs on a GPU that do not share it" 1 \
+        "$(grep -v 'plain\|told\|released\|ranks [01]$' log | most_on_a_gpu)"
+    expect "ranks under the sanitizers, of one that says release:" "1 2 3 2" \
+        "$(sed -n 's/^sanitized ranks //p' log | sort | xargs) $(sed -n 's/^sanitized told //p' log)"
+    expect "in the release" "1 2 6" "$(sed -n 's/^released //p' log | sort | xargs)"
+    expect "the record" "2 Made Up M0 17 0" \
+        "$(jq -r '"\(.gpus) \(.gpu) \(.passed) \(.failed)"' build/tests.json)"
 }
 
-@test "jobs that share a GPU, as many as may; CUDA_VISIBLE_DEVICES names the GPUs; a file that is to be alone is alone" {
+@test "jobs share a GPU, as many as may; CUDA_VISIBLE_DEVICES names the GPUs; what is to be alone is alone" {
     gpus 4
     local n
     for n in 1 2 3; do unit part_$n "gpus: part" "await part_1; await part_2; sleep .2"; done
@@ -88,54 +93,36 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "jobs on the GPU" 2 "$(grep -v alone log | most_on_a_gpu)"
     expect "the last of all" "begins alone /ends alone /sanitized alone alone" "$(tail -n 3 log | paste -sd /)"
     [ ! -e build/tests.json ] # these were not all
-}
-
-@test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
-    unit one "gpus: 1 release: it tells" ""
-    stand_in bin/nvidia-smi 'exit 9'
-    tests/run
+    # no GPU, hidden ones, a build without CUDA: the environment stays as it is
     gpus 0
-    tests/run
+    tests/run alone
     gpus 2
-    CUDA_VISIBLE_DEVICES=-1 tests/run >out
-    expect "first line" "2 tests in 2 jobs, 4 at a time: about" "$(sed -n '1s/ [0-9]* s$//p' out)"
+    CUDA_VISIBLE_DEVICES=-1 tests/run alone
     rm build/kernels/made/one.cu.o
-    tests/run
-    expect "what it saw" "any any -1 any" "$(seen_by one | xargs)"
+    tests/run alone
+    expect "what it saw" " any -1 any" "$(seen_by alone | paste -sd ' ')"
 }
 
-@test "all tests of a bats file run without GPUs, and those with a tag once more, each a job with as many as the tag says" {
+@test "a bats file runs without GPUs, its tests with a tag once more, each with as many as the tag says" {
     gpus 2
-    printf '%s\n' 'saw() { echo "$BATS_TEST_DESCRIPTION ${CUDA_VISIBLE_DEVICES-any}" >>"'"$PWD"'/log"; }' '@test "plain" { saw; }' \
-        '# bats test_tags=gpus:1' \
-            '@test "one (a.b), [c]" { saw; [ -n "$CUDA_VISIBLE_DEVICES" ] || skip "no GPU"; }' \
-        '@test "one (a.b), [c] and more" { saw; }' '# bats test_tags=slow,gpus:4' '@test "all" { saw; }' \
+    printf '%s\n' 'saw() { echo "$BATS_TEST_DESCRIPTION ${CUDA_VISIBLE_DEVICES-any}" >>"'"$PWD"'/log"; }' \
+        '@test "plain" { saw; }' '# bats test_tags=gpus:1' \
+        '@test "one (a.b), [c]" { saw; [ -n "$CUDA_VISIBLE_DEVICES" ] || skip "no GPU"; }' \
+        '@test "one (a.b), [c] and more" { saw; }' '# bats test_tags=gpus:4' '@test "all" { saw; }' \
         '# bats test_tags=gpus:part' '@test "wrong" { seq 3; [ -z "$CUDA_VISIBLE_DEVICES" ]; }' \
             >tests/program/made.bats
-    run tests/run made.bats
-    expect status 1 "$status"
+    run -1 tests/run made.bats
     # the one may have either GPU
     expect "who saw what" 'all / all 0,1 / one (a.b), [c] / one (a.b), [c] 0 / one (a.b), [c] and more / plain' \
         "$(sed 's/ $//; s/\] 1$/] 0/' log | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
-    expect "reports" 'FAIL wrong / ok all / ok one (a.b), [c]' \
-        "$(sed -nE 's/^(FAIL|ok) +[0-9.]+ s  made.bats with GPUs: (.*)/\1 \2/p' <<<"$output" | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
+    expect "reports" 'FAIL wrong / ok all / ok one (a.b), [c]' "$(
+        sed -nE 's/^(FAIL|ok) +[0-9.]+ s  made.bats with GPUs: (.*)/\1 \2/p' <<<"$output" | LC_ALL=C sort |
+            sed -z 's,\n, / ,g; s, / $,,'
+    )"
     expect "lines of the one that fails" 3 \
         "$(sed -n '/^FAIL .*wrong/,/^[^ ]/p' <<<"$output" | grep -c '^    # [1-3]$')"
-    expect "jobs" "8 tests in 4 jobs, 4 at a time; 3 of them with GPUs, of which there are 2" "${lines[0]%:*}"
-    expect "last line: what is skipped without a GPU is told of the job that has one" "6 passed, 1 failed, 0 skipped" "${lines[-1]}"
-}
-
-@test "a unit runs under the sanitizers on all its ranks; one that says release: has them in the release" {
-    a_launcher
-    unit most "ranks: 1 2 6" ""
-    rm build/tests/made/test_most
-    unit some "ranks: 1 2 6 release: it tells" 'echo "released $RANKS" >>log'
-    MPIRUN=mpirun passes
-    expect "ranks of most" "1 2 6" "$(sed -n 's/^sanitized most //p' log | sort | xargs)"
-    expect "ranks of some" "2" "$(sed -n 's/^sanitized some //p' log | xargs)"
-    expect "in the release" "1 2 6" "$(sed -n 's/^released //p' log | sort | xargs)"
-    expect "names" "test_most, 1 ranks/test_some, 2 ranks/test_some, release, 1 ranks" \
-        "$(sed -n 's/^ok .* s  //p' <<<"$output" | sort | sed -n '1p; 4p; 5p' | paste -sd /)"
+    expect "last line: what is skipped without a GPU is told of the job that has one" \
+        "6 passed, 1 failed, 0 skipped" "${lines[-1]}"
 }
 
 @test "a unit's line is printed when it ends; a job that is killed has one, too" {
@@ -148,44 +135,31 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     wait_for grep -q 'test_slow, release' printed
     kill -KILL "$(ps -o ppid= -p "$(<limit)" | tr -d ' ')" # the job that started the unit's time limit
     wait $runner || status=$?
-    cat printed
-    expect status 1 "$status"
-    expect "what was killed" 1 "$(grep -c '^FAIL .*made/test_killed . 0  (ended without a report)' printed)"
+    expect "status, what was killed" "1 1" \
+        "$status $(grep -c '^FAIL .*made/test_killed . 0  (ended without a report)' printed)"
     expect "last line" "5 passed, 1 failed, 0 skipped" "$(tail -n 1 printed)"
 }
 
-@test "a file that needs a service is left to --all, or named; the last line counts its tests" {
-    printf '%s\n' '# Made.' '# test-all: a service' '@test "served" { true; }' '@test "too" { true; }' \
-        >tests/program/served.bats
-    echo '@test "plain" { true; }' >tests/program/plain.bats
-    run tests/run
-    expect "last line" "1 passed, 0 failed, 0 skipped; 'make test-all' runs 2 more, which need services" \
-        "${lines[-1]}"
-    expect "the count" "1 passed, 0 failed, 0 skipped" "$(cat build/tests.count)"
-    run tests/run served
-    expect "by its name" "2 passed, 0 failed, 0 skipped" "${lines[-1]}"
-    rm build/tests.json
-    run tests/run --all
-    expect "all" "3 passed, 0 failed, 0 skipped" "${lines[-1]}"
-    expect "the record" 3 "$(jq .passed build/tests.json)"
-}
-
-@test "the files of pytest are one job with a line per test, the reason of one that was skipped, and what failed" {
+@test "pytest has a line per test; a file that needs a service is left to --all, or named" {
     /usr/bin/python3 -c 'import pytest' 2>/dev/null || skip "no pytest here (python3-pytest)"
     mkdir -p tests/jobs
     cp "$top/tests/jobs/conftest.py" tests/jobs/
     printf '%s\n' 'import pytest' 'def test_that_adds_up():' '    assert 1 + 1 == 2' 'def test_wrong():' '    seen = 3' \
-        '    assert seen == 4' 'def test_left_out():' '    pytest.skip("no numpy here")' >tests/jobs/test_made.py
-    echo 'def test_more(): pass' >tests/jobs/test_other.py
-    run tests/run
-    expect "first line" "4 tests in 1 jobs, 4 at a time" "$(sed "s/[;:].*//" <<<"${lines[0]}")"
-    expect "lines" "ok test_made.py: that adds up / FAIL test_made.py: wrong / skip test_made.py: left out  (no numpy here) / \
-ok test_other.py: more" "$(sed -nE 's/^(ok|FAIL|skip) +[0-9.]+ s  /\1 /p' <<<"$output" | paste -sd / | sed 's,/, / ,g')"
+        '    assert seen == 4' 'def test_left_out():' '    pytest.skip("no numpy")' >tests/jobs/test_made.py
+    printf '%s\n' '# Made.' '# test-all: a service' '@test "served" { true; }' '@test "too" { true; }' \
+        >tests/program/served.bats
+    run -1 tests/run
+    expect "lines" \
+        "ok test_made.py: that adds up/FAIL test_made.py: wrong/skip test_made.py: left out  (no numpy)" \
+        "$(sed -nE 's/^(ok|FAIL|skip) +[0-9.]+ s  /\1 /p' <<<"$output" | paste -sd /)"
     [[ $output == *"    # E   assert 3 == 4"* ]]
-    expect "last line" "2 passed, 1 failed, 1 skipped" "${lines[-1]}"
-    run tests/run other
-    expect "by its name" "1 passed, 0 failed, 0 skipped" "${lines[-1]}"
-    echo 'import nothing_there' >tests/jobs/test_other.py
-    run tests/run other
-    expect "of a file that cannot be read" "0 passed, 1 failed, 0 skipped" "${lines[-1]}"
+    expect "last line" "1 passed, 1 failed, 1 skipped; 'make test-all' runs 2 more, which need services" \
+        "${lines[-1]}"
+    expect "the count" "1 passed, 1 failed, 1 skipped" "$(cat build/tests.count)"
+    echo 'import nothing_there' >tests/jobs/test_made.py # a file that cannot be read
+    rm build/tests.json
+    run -1 tests/run --all
+    expect "all, the record" "2 passed, 1 failed, 0 skipped 2" "${lines[-1]} $(jq .passed build/tests.json)"
+    run -0 tests/run served
+    expect "by its name" "2 passed, 0 failed, 0 skipped" "${lines[-1]}"
 }

@@ -1,62 +1,28 @@
-# For one input every rank count, process grid, lane count, feed and transport gives the same bits: the fingerprint of
-# one rank, one lane, serial, is that of all others, also where ranks drift apart. 61 x 47 cells divide evenly by nothing.
-# Decks drawn by chance: tests/miniapp/test_random_decks_match_a_plain_reference.
+# For one input every rank count, process grid, lane count, feed and transport gives the same bits: the
+# fingerprint of one rank, one lane, serial, is that of all others, also where ranks drift apart. 61 x 47
+# cells divide evenly by nothing. Decks drawn by chance, of every kind:
+# test_random_decks_match_a_plain_reference.
 load ../support/helper
 
-# Each line: ranks, then run.* settings. Every value of every setting occurs, and the pairs that share code: lanes with
-# feeds, both axes cut, ranks next to themselves across a periodic side.
-choices=(
-    "1 run.lanes=3 run.feed=openmp run.threads=2"
-    "2 run.ranks_x=2 run.lanes=1 run.feed=serial run.transport=staged"
-    "3 run.ranks_y=3 run.lanes=3 run.feed=openmp"
-    "4 run.ranks_x=2 run.ranks_y=2 run.lanes=3 run.feed=serial run.transport=auto"
-    "6 run.ranks_x=3 run.ranks_y=2 run.lanes=1 run.feed=openmp run.transport=staged"
-)
-few=("${choices[@]:3:2}")
+mixed=(problem.kind=heat problem.order=6 problem.alpha=0.15 problem.mode_x=3 problem.mode_y=2
+    "grid.x_low=dirichlet 0" grid.x_high=neumann grid.y_low=neumann "grid.y_high=dirichlet 0")
 
-same_bits() { # deck choice...: on a GPU, which its ranks share, every second one
-    local deck=$1 choice reference verdict every i
-    shift
-    weft_alone "$deck" run.lanes=1 run.feed=serial
-    reference=$(fingerprint) verdict=$(record .verdict)
-    [[ $reference =~ ^[0-9a-f]{16}$ ]]
-    every=$(by_device 1 2)
-    for ((i = every; i <= $#; i += every)); do
-        choice=${!i}
-        # the words of a choice are arguments of their own
+# bats test_tags=gpus:part
+@test "heat, mixed sides, order 6: lanes with feeds, both axes cut, both transports of the host" {
+    local ranks words reference
+    deck d.ini "${mixed[@]}" grid.nx=61 grid.ny=47 time.steps=13
+    weft_alone d.ini run.lanes=1 run.feed=serial
+    reference=$(fingerprint)
+    while read -r ranks words <&4; do
         # shellcheck disable=SC2086
-        weft_run ${choice%% *} "$deck" ${choice#* }
-        expect "ranks, verdict, fingerprint with $choice" "${choice%% *} $verdict $reference" \
+        weft_run $ranks d.ini $words
+        expect "ranks, verdict, fingerprint with $words" "$ranks exact $reference" \
             "$(record '"\(.ranks) \(.verdict) \(.fingerprint)"')"
-    done
-    [ -z "${wanted_verdict-}" ] || expect verdict "$wanted_verdict" "$verdict"
-}
-
-plate=(grid.nx=61 grid.ny=47 time.steps=13)
-
-# bats test_tags=slow,gpus:part
-@test "heat, mixed sides, order 6, f64" {
-    deck d.ini problem.kind=heat problem.order=6 problem.alpha=0.15 "${plate[@]}" "grid.x_low=dirichlet 0" \
-        grid.x_high=neumann grid.y_low=neumann "grid.y_high=dirichlet 0" problem.mode_x=3 problem.mode_y=2
-    wanted_verdict=exact same_bits d.ini "${choices[@]}"
-}
-
-# bats test_tags=slow,gpus:part
-@test "laplace stops at the same level everywhere" {
-    deck d.ini problem.kind=laplace grid.nx=37 grid.ny=29 "grid.boundary=dirichlet 0" time.steps=5000 \
-        time.tolerance=2e-3 time.norm_every=7
-    wanted_verdict=exact same_bits d.ini "${choices[@]}"
-    expect "one level in all records" 1 "$(jq .steps results.jsonl | sort -u | wc -l)"
-    [ "$(record .steps)" -gt 7 ]
-    [ "$(record .steps)" -lt 5000 ]
-}
-
-# bats test_tags=slow,gpus:part
-@test "transpose, f64 and f32" {
-    deck d.ini problem.kind=transpose "${plate[@]}"
-    wanted_verdict=exact same_bits d.ini "${choices[@]}"
-    deck f.ini problem.kind=transpose problem.dtype=f32 "${plate[@]}" problem.initial=random
-    same_bits f.ini "${few[@]}"
+    done 4<<END
+1 run.lanes=3 run.feed=openmp run.threads=2
+2 run.ranks_x=2 run.lanes=1 run.feed=serial run.transport=staged
+4 run.ranks_x=2 run.ranks_y=2 run.lanes=3 run.feed=openmp
+END
 }
 
 # bats test_tags=gpus:2
@@ -92,20 +58,19 @@ gpu_choices=(
     "graph 2 run.transport=staged"
 )
 
-few_choices=("graph 1" "graph 2 run.transport=peer run.ranks_x=2" "openmp 2 run.transport=nccl")
-
 every_feed() { # deck choice...
-    local deck=$1 choice words steps reference
+    local deck=$1 choice words reference
     needs_gpu
     shift
     rm -rf host
     weft_alone "$deck" run.device=host checkpoint.dir=host
-    reference=$(fingerprint) steps=$(record .steps)
+    reference=$(record '"\(.fingerprint) \(.steps) \(.last_change)"')
     for choice; do
         read -ra words <<<"$choice"
         rm -rf device
         weft_run "${words[1]}" "$deck" run.device=cuda checkpoint.dir=device "run.feed=${words[0]}" "${words[@]:2}"
-        expect "fingerprint, last level with $choice" "$reference $steps" "$(record '"\(.fingerprint) \(.steps)"')"
+        expect "fingerprint, last level, norm with $choice" "$reference" \
+            "$(record '"\(.fingerprint) \(.steps) \(.last_change)"')"
         "$weft" diff "$(checkpoint 10 host)" "$(checkpoint 10 device)"
         # a transport with messages that the host sends has no graphs
         case $(record .transport) in staged | aware | mapped) [ "${words[1]}" = 1 ] || words[0]=openmp ;; esac
@@ -113,48 +78,23 @@ every_feed() { # deck choice...
     done
 }
 
-way=(grid.nx=61 grid.ny=47 time.steps=43 checkpoint.every=10 checkpoint.keep=0)
-
 # bats test_tags=gpus:2
 @test "on a GPU every feed: heat, mixed sides, order 6" {
-    deck d.ini problem.kind=heat problem.order=6 problem.alpha=0.15 "${way[@]}" "grid.x_low=dirichlet 0" \
-        grid.x_high=neumann grid.y_low=neumann "grid.y_high=dirichlet 0" problem.mode_x=3 problem.mode_y=2
+    deck d.ini "${mixed[@]}" grid.nx=61 grid.ny=47 time.steps=43 checkpoint.every=10 checkpoint.keep=0
     every_feed d.ini "${gpu_choices[@]}"
 }
 
+# Kinds, types and grids by every feed and transport: test_temporal_runs_same_bits, test_steps_wait_for_what_they_read.
 # bats test_tags=gpus:2
-@test "on a GPU every feed: wave in f32, a box, heat in 1D, laplace to the level of the host" {
-    deck wave.ini problem.kind=wave problem.alpha=0.3 problem.dtype=f32 "${way[@]}" problem.initial=random
-    every_feed wave.ini "${few_choices[@]}"
-    deck box.ini problem.kind=custom "${way[@]}" problem.initial=random "problem.weights=.06 .12 .05 | .11 .25 .125 | .07 .1 .115"
-    every_feed box.ini "${few_choices[@]}"
-    deck line.ini problem.kind=heat problem.order=4 problem.alpha=0.3 grid.nx=211 "grid.boundary=dirichlet 1.5" "${way[@]:2}"
-    every_feed line.ini "serial 1" "graph 2 run.transport=nccl"
+@test "on a GPU many steps a graph, each with its norm: laplace to the level of the host" {
     deck d.ini problem.kind=laplace grid.nx=37 grid.ny=29 "grid.boundary=dirichlet 0" time.steps=5000 \
-        time.tolerance=2e-3 time.norm_every=7 checkpoint.every=10 checkpoint.keep=0
-    every_feed d.ini "${few_choices[@]}"
+        time.tolerance=2e-3 time.norm_every=1 checkpoint.every=10 checkpoint.keep=0
+    every_feed d.ini "graph 1" "graph 2 run.transport=peer run.ranks_x=2" "openmp 2 run.transport=nccl"
     [ "$(record .steps)" -gt 14 ]
     [ "$(record .steps)" -lt 5000 ]
 }
 
-# bats test_tags=gpus:2
-@test "on a GPU many steps a graph, each with its norm, and the last one is the host's" {
-    local feed reference
-    deck d.ini problem.kind=laplace problem.dtype=f32 grid.nx=137 grid.ny=229 "grid.boundary=dirichlet 0" time.steps=83 \
-        time.norm_every=1 checkpoint.every=50
-    needs_gpu
-    weft_alone d.ini run.device=host
-    reference=$(record '[.fingerprint, .steps, .last_change] | tostring')
-    for feed in graph openmp; do
-        weft_run 2 d.ini run.device=cuda run.transport=peer "run.feed=$feed"
-        expect "$feed" "$reference" "$(record '[.fingerprint, .steps, .last_change] | tostring')"
-    done
-}
-
 # ---- ranks that drift apart: they are stopped at random for up to 40 ms, again and again ----
-
-# a wave does not die down, so a wrong ghost of any step shows in the last one
-wave=(problem.kind=wave problem.order=4 problem.alpha=0.3 grid.nx=203 grid.ny=165 problem.initial=random problem.seed=7)
 
 same_answer() { # ranks deck arguments...: that of the last run
     local ranks pauses=0
@@ -178,7 +118,9 @@ same_answer() { # ranks deck arguments...: that of the last run
     needs_gpu
     local steps
     steps=$([ "$(gpus)" -gt 1 ] && echo 100000 || echo 1000) # ranks that share a GPU wait for time slices of 2 ms
-    deck d.ini "${wave[@]}" "time.steps=$steps" run.device=cuda run.transport=peer run.fuse=1
+    # a wave does not die down, so a wrong ghost of any step shows in the last one
+    deck d.ini problem.kind=wave problem.order=4 problem.alpha=0.3 grid.nx=203 grid.ny=165 problem.initial=random \
+        problem.seed=7 "time.steps=$steps" run.device=cuda run.transport=peer run.fuse=1
     weft_alone d.ini
     same_answer 2 d.ini
     expect "transport and form" "peer in_kernel" "$(record '"\(.transport) \(.step_form)"' drift.jsonl)"

@@ -34,52 +34,53 @@ stopped() { # by what: with 75, one sentence, and the checkpoint of the last ste
     expect "the checkpoint after $1 is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
 }
 
-launcher() { echo $mpirun; }
-
 # bats test_tags=gpus:part
-@test "USR1 to mpirun, TERM to a rank, between blocks of steps too: a checkpoint, 75, and it goes on" {
-    local ranks signal victim fuse
-    while read -r ranks signal victim fuse <&4; do # mpirun reads from 0
-        endless $ranks run.fuse=$fuse
-        kill -$signal "$($victim)"
-        ends
-        stopped "$signal to $victim"
-        goes_on run.fuse=3
-    done 4<<END
-3 USR1 launcher 0
-3 TERM a_rank 0
-1 USR1 launcher 7
-END
-}
-
-# A process that stays in MPI_Init until there is a file go_on: its pid is $mpirun.
-in_init() { # program argument...
-    rm -rf in_init go_on checkpoints results.jsonl
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000
-    [ -e init.so ] || cc -shared -fPIC -o init.so "$top/tests/support/shim_init.c" -ldl
-    LD_PRELOAD=$PWD/init.so "$@" >out 2>&1 3>&- &
-    mpirun=$!
-    wait_for test -e in_init
-}
-
-@test "signals in MPI_Init, or held back by the launcher: a checkpoint and exit 75" {
-    local held=(env --block-signal=USR1,TERM,INT) signal launcher
-    "${held[@]}" true || held=()
-    for signal in USR1 TERM INT; do
-        for launcher in "" ${held[@]:+held}; do
-            in_init ${launcher:+"${held[@]}"} "$weft" run d.ini
-            kill -$signal $mpirun
-            touch go_on
-            ends
-            stopped "$signal $launcher"
-        done
-    done
-    goes_on
-    [ ${#held[@]} -gt 0 ] || skip "the rest: no env --block-signal here"
-    in_init "${held[@]}" "$weft" bench ceiling
-    kill -TERM $mpirun
+@test "USR1 to mpirun, TERM to a rank between blocks of steps: a checkpoint, 75, it goes on; KILL: 137" {
+    endless 3
+    kill -USR1 $mpirun
     ends
-    expect "status of a command that has no handler" 143 "$status"
+    stopped "USR1 to mpirun"
+    goes_on run.fuse=3
+    endless 2 run.fuse=7
+    kill -TERM "$(a_rank)"
+    ends
+    stopped "TERM to a rank"
+    endless 3
+    kill -9 "$(a_rank)"
+    ends
+    expect "status after KILL of a rank" 137 "$status"
+    goes_on
+}
+
+@test "signals in MPI_Init, held back by the launcher: a checkpoint and exit 75; the status of other commands" {
+    local held=(env --block-signal=USR1,TERM,INT) signal wanted words
+    "${held[@]}" true || held=()
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000
+    cc -shared -fPIC -o init.so "$top/tests/support/shim_init.c" -ldl
+    in_init() { # program arguments...: stays in MPI_Init until there is a file go_on; its pid is $mpirun
+        rm -rf in_init go_on checkpoints results.jsonl
+        LD_PRELOAD=$PWD/init.so "${held[@]}" "$@" >out 2>&1 3>&- &
+        mpirun=$!
+        wait_for test -e in_init
+    }
+    for signal in USR1 TERM INT; do
+        in_init "$weft" run d.ini
+        kill -$signal $mpirun
+        touch go_on
+        ends
+        stopped $signal
+    done
+    export OMPI_COMM_WORLD_SIZE=1 # so that all begin with MPI
+    while read -r signal wanted words <&4; do # a command that has no handler ends with the signal's own status
+        in_init "$weft" $words
+        kill -$signal $mpirun
+        ends
+        expect "status of $words" $wanted "$status"
+    done 4<<END
+USR1 138 verify a.h5
+HUP 129 diff a.h5 b.h5
+TERM 143 info
+END
 }
 
 # jobs/weft.sbatch without Slurm: `scontrol` writes its words to a file, mpirun starts the program alone.
@@ -93,26 +94,21 @@ batch() { # what the program does; sets $mpirun, the shell's pid
     mpirun=$!
     wait_for test -e there
 }
-requeued() { # when it was signalled
-    ends
-    expect "$1: status, requeues" "75 requeue 7" "$status $(cat requeued)" || { cat out; return 1; }
-}
 
 @test "a batch job that is signalled before its run has begun, or as it begins, is requeued" {
-    local waits='touch there; while [ ! -e go_on ]; do sleep 0.05; done'
-    batch "[ \$1 != info ] || { $waits; exit; }; echo \"words: \$*\"; sleep 100"
-    kill -USR1 $mpirun
-    touch go_on
-    requeued "before the run"
-    expect "runs" 0 "$(grep -c '^words' out)"
-    batch "[ \$1 = info ] || { $waits; }"
-    kill -USR1 $mpirun
-    requeued "no handler yet"
-    batch "trap '[ ! -e go_on ] || exit 75' USR1; [ \$1 = info ] || { $waits; while :; do sleep 0.05; done; }"
-    kill -USR1 $mpirun
-    sleep 0.3
-    touch go_on
-    requeued "the first signal was lost"
+    local waits='touch there; while [ ! -e go_on ]; do sleep 0.05; done' when program
+    while IFS='|' read -r when program <&4; do
+        batch "$program"
+        kill -USR1 $mpirun
+        sleep 0.3
+        touch go_on
+        ends
+        expect "$when: status, requeues, runs" "75 requeue 7 0" "$status $(cat requeued) $(grep -c '^words' out)"
+    done 4<<END
+before the run|[ \$1 != info ] || { $waits; exit; }; echo "words: \$*"; sleep 100
+no handler yet|[ \$1 = info ] || { $waits; }
+the first signal was lost|trap '[ ! -e go_on ] || exit 75' USR1; [ \$1 = info ] || { $waits; while :; do sleep 0.05; done; }
+END
     batch "[ \$1 = info ] || { $waits; exit 5; }"
     touch go_on
     ends
@@ -120,7 +116,7 @@ requeued() { # when it was signalled
     [ ! -e requeued ]
 }
 
-@test "a signal to a run whose picture cannot be written any more: that is said, and the checkpoint is there" {
+@test "a signal's picture that cannot be written is said; a checkpoint that cannot is exit 3, in any case" {
     mkdir pictures
     endless 2 output.picture=pictures/p.png
     rm -r pictures
@@ -129,41 +125,16 @@ requeued() { # when it was signalled
     grep '^weft: cannot write the picture pictures/p.png: No such' out || { cat out; return 1; }
     stopped USR1
     goes_on
-    refuses 3 weft_run 2 d.ini output.picture=pictures/p.png --restart checkpoints -- output.picture
-}
-
-@test "a signal's checkpoint that cannot be written is exit 3, never 75, whatever checkpoint.on_error says" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=53 grid.ny=41 time.steps=1000000000 checkpoint.every=1000000000
-    begin 1 d.ini checkpoint.on_error=continue output.progress=on
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=53 grid.ny=41 time.steps=1000000000
+    begin 1 d.ini checkpoint.every=1000000000 checkpoint.{on_error=continue,dir=lost} output.progress=on
     wait_for grep -q 'step [1-9]' out
-    rm -r checkpoints
+    rm -r lost
     kill -USR1 $mpirun
     ends
-    output=$(<out) refused 3 checkpoints
+    output=$(<out) refused 3 lost
 }
 
-@test "a signal to verify, diff or info ends it at once with the signal's own status, and leaves nothing" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=3000 grid.ny=3000 time.steps=1 checkpoint.every=1 run.device=host
-    weft_alone d.ini
-    local file before name words number tries ended
-    file=$(checkpoint 1) before=$(find . | sort)
-    while read -r name number words; do
-        for ((tries = 1, ended = 0; ended == 0; tries++)); do # one that had ended by itself says nothing
-            [ $tries -lt 50 ]
-            timeout --preserve-status -s $name "0.0$((RANDOM % 60 / tries + 10))" \
-                "$weft" $words >/dev/null 2>&1 || ended=$?
-        done
-        expect "status of $words after $name" $((128 + number)) $ended
-    done <<END
-TERM 15 verify $file
-USR1 10 verify $file
-HUP 1 diff $file $file
-TERM 15 info
-END
-    expect "what is there" "$before" "$(find . | sort)"
-}
-
-@test "a signal during a write: that file and the last step's are whole; INT twice: at once, the one before is" {
+@test "a signal during a write: that file and the last step's are whole; INT twice: at once" {
     local before
     weft=$weft_sanitize
     deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=300 grid.ny=200 time.steps=1000000000 \
@@ -187,14 +158,6 @@ END
         "$status $(newest_step)"
 }
 
-@test "a rank that is killed: mpirun ends with 137, the newest checkpoint is whole" {
-    endless 3
-    kill -9 "$(a_rank)"
-    ends
-    expect status 137 "$status"
-    goes_on
-}
-
 # Whether a run keeps its time, from the start of its processes to its last words in the record, is up to the machine, too:
 # one that others use may be late twice, not three times.
 in_time() { # limit_ms ranks arguments...
@@ -211,29 +174,21 @@ in_time() { # limit_ms ranks arguments...
 }
 
 @test "a wall limit, of the deck or of Slurm: a checkpoint before it is over, exit 75, and the run goes on" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=1000 time.steps=1000000000 checkpoint.every=500
-    in_time 5000 3 d.ini run.wall_limit=5
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=1000 time.steps=1000000000
+    in_time 5000 3 d.ini run.wall_limit=5 checkpoint.every=500
     grep '^weft: stopped by its time limit at step' out
     stopped "its time limit"
     goes_on
     rm -rf checkpoints
     status=0
-    SLURM_JOB_END_TIME=$(($(date +%s) + 5)) weft_run 2 d.ini checkpoint.every=0 >out 2>&1 || status=$?
+    SLURM_JOB_END_TIME=$(($(date +%s) + 5)) weft_run 2 d.ini >out 2>&1 || status=$?
     stopped "Slurm's time"
-    SLURM_JOB_END_TIME=$(($(date +%s) + 3600)) weft_run 2 d.ini checkpoint.every=0 time.steps=20
-    rm -rf checkpoints && : >checkpoints
-    refuses 3 weft_alone d.ini checkpoint.every=0 run.wall_limit=1 -- checkpoint.dir "Not a directory"
+    SLURM_JOB_END_TIME=$(($(date +%s) + 3600)) weft_run 2 d.ini time.steps=20
 }
 
-@test "a checkpoint that is due when there is time for one more is the last; slow writes are begun earlier" {
-    # so large that the first write is not over when the second step is
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4000 grid.ny=3000 time.steps=1000000000 checkpoint.every=1
-    # two of 2 s each, as long as their time is not known, and 2 s for the end: more than there is from the first step on
-    in_time 100000 2 d.ini run.wall_limit=5.8
-    expect "files, steps" "1 1" "$(record '"\(.checkpoint.count) \(.steps)"')"
-    stopped "its time limit"
+@test "a time limit: a checkpoint whose writes are slow is begun earlier" {
     weft=$weft_sanitize
     deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=60 grid.ny=50 time.steps=1000000000 checkpoint.every=20000
-    WEFT_FAULT=checkpoint_slow:2500 in_time 12000 2 d.ini run.wall_limit=12
+    WEFT_FAULT=checkpoint_slow:2000 in_time 10000 2 d.ini run.wall_limit=10
     stopped "its time limit"
 }

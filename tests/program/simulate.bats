@@ -62,7 +62,7 @@ table_bytes() { awk '/ (all)?gather / { bytes += $3 * ($NF == 6 ? 1 : 8) } END {
 # The bytes of the rank that allocates most, beyond those on 16 ranks.
 allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.allocated_bytes }) | add) | .\"$1\" - .\"16\"" r.jsonl; }
 
-@test "no rank makes more calls on 256 than on 16 ranks, and what it allocates grows by at most 64 bytes per rank of the run" {
+@test "a rank makes no more calls on 256 than on 16 ranks, and allocates at most 64 bytes more per rank" {
     deck d.ini problem.kind=heat problem.alpha=0.2 time.steps=10 output.record=r.jsonl
     for ranks in 16 64 256; do simulated --weak --ranks $ranks --calls c$ranks run d.ini grid.nx=16 grid.ny=16; done
     expect "ranks with calls" 256 "$(ls c256_files | wc -l)"
@@ -76,30 +76,10 @@ allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.al
     done
 }
 
-# The newest commit's own records, of 16 ranks alone, tell what 64 take.
-@test "steps, norms and transposes of 64 ranks come within 15 % of what jobs/predict makes of 16" {
-    local words ranks
-    deck heat.ini problem.kind=heat problem.alpha=0.2 time.steps=10 output.picture=none
-    deck transpose.ini problem.kind=transpose time.steps=10 output.picture=none
-    for words in heat.ini "heat.ini time.norm_every=2" transpose.ini; do
-        for ranks in 16 64; do
-            simulated --weak --ranks $ranks run $words grid.nx=16 grid.ny=16 output.record=$ranks.jsonl
-        done
-    done
-    WEFT=$weft "$top/jobs/predict" --from 16.jsonl --check 64.jsonl >said || true
-    cat said
-    expect "steps that are compared" 3 "$(grep -c '^64.jsonl ' said)"
-    expect "more than 15 % off" "" "$(awk '/^64.jsonl / { off = $NF + 0; if (off > 15 || off < -15) print $0 }' said)"
-}
-
-@test "a mistake is one sentence, and records of real runs are not simulated" {
+@test "a mistake is one sentence" {
     local words
     for words in "--ranks 12 run d.ini" "--ranks 64 verify x" "--ranks 64" "--network ring run d.ini"; do
-        run "$top/jobs/simulate" $words
-        expect "status of $words" 2 "$status"
+        run -2 "$top/jobs/simulate" $words
         expect "lines of $words" 1 "${#lines[@]}"
     done
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=8 grid.ny=8 time.steps=1 output.picture=none
-    weft_alone d.ini --quiet
-    expect "simulated" null "$(record .machine.simulated)"
 }

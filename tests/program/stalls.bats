@@ -32,10 +32,11 @@ setup() {
 
 @test "a run that makes progress is left alone, whatever it waits for" {
     weft=$weft_sanitize
-    WEFT_FAULT=checkpoint_slow:700 weft_alone d.ini problem.alpha=0.001 grid.nx=30 grid.ny=20 run.stall_limit=5 time.steps=1000 \
-        checkpoint.every=100
-    expect "verdict, checkpoints" "exact 10" "$(record '"\(.verdict) \(.checkpoint.count)"')"
-    expect "it waited for longer than the limit" true "$(record '.checkpoint.stall_s > 5')"
+    WEFT_FAULT=checkpoint_slow:700 weft_alone d.ini problem.alpha=0.001 grid.nx=30 grid.ny=20 \
+        run.stall_limit=3 \
+        time.steps=600 checkpoint.every=100
+    expect "verdict, checkpoints, whether it waited for longer than the limit" "exact 6 true" \
+        "$(record '"\(.verdict) \(.checkpoint.count) \(.checkpoint.stall_s > 3)"')"
 }
 
 @test "a run that is suspended while it waits, for longer than the limit, and resumed, goes on to its end" {
@@ -53,32 +54,4 @@ setup() {
     cat out
     expect status 0 "$status"
     expect checkpoints 1 "$(record .checkpoint.count suspended.jsonl)"
-}
-
-@test "a pipe where a state file should be: that is said at once; --restart takes the file before it" {
-    mkfifo pipe.h5
-    refuses 3 timeout -k 5 $hang_s "$weft" verify pipe.h5 -- "pipe.h5 is a pipe"
-    refuses 3 weft_alone d.ini --restart pipe.h5 -- "pipe.h5 is a pipe"
-    refuses 2 weft_alone d.ini problem.initial=pipe.h5 -- "pipe.h5 is a pipe"
-    weft_alone d.ini time.steps=20 checkpoint.every=10
-    rm "$(checkpoint 20)"
-    mkfifo "$(checkpoint 20)"
-    weft_alone d.ini time.steps=20 checkpoint.every=20 --restart checkpoints >out 2>&1
-    grep -q 'checkpoints/step_0000000020.h5 is a pipe.*skipped' out
-    expect steps_run 10 "$(record .steps_run)"
-    "$weft" verify "$(checkpoint 20)"
-}
-
-@test "by default a run is watched: a thread more than with run.stall_limit=0" {
-    local limit pid threads=()
-    for limit in "" run.stall_limit=0; do
-        begin 1 d.ini run.threads=1 checkpoint.every=0 output.record=watched.jsonl output.progress=on $limit
-        wait_for grep -q 'step [1-9]' out
-        pid=$(rank_pids output.record=watched.jsonl)
-        threads+=("$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)")
-        kill -KILL "$pid"
-        ends
-        : >out
-    done
-    expect "threads" $((threads[1] + 1)) "${threads[0]}"
 }

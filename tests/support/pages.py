@@ -1,9 +1,8 @@
-"""Finds in texts what a machine can find: pages (*.md), and the comments and strings of sources.
+"""Finds in pages (*.md) what a machine can find.
 
     pages.py TOP links     every link leads to a file or folder that is there, and to a heading in it
     pages.py TOP names     every path of the tree and every source file that a page names in `code` is there,
                            and every name_of_the_code in the pages ABOUT_CODE
-    pages.py TOP style     no word that needs a second reading
 
 Prints one line for each place to be mended and ends with 1; else prints how many places it has looked at. TOP is a
 checkout, or what `make install` left.
@@ -107,45 +106,8 @@ def names(top):
                     yield page, number, None if is_there(name, files, folders) else "`%s`: no such file" % name
 
 
-# ---- style ----
-
-WORDS = (r"foretold", r"foretells?", r"so many", r"sa(?:y|ys|id) otherwise", r"nobody's")
-FORBIDDEN = re.compile(r"\b(?:%s)\b" % "|".join(WORDS), re.I)
-COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"', re.S)
-
-
-def read_text(top, name):
-    """The prose of a file: of a page what is no code, of a source its comments and strings. Lines stay."""
-    text = (top / name).read_text()
-    if name.endswith(".md"):
-        return without_code(text)
-    kept, at = [], 0
-    for found in COMMENT_OR_STRING.finditer(text):
-        between = text[at : found.start()]
-        kept += ["|" if between.strip() else "", blank(between), re.sub(r"\n( *)\*", r"\n\1 ", found.group())]
-        at = found.end()
-    return "".join(kept)
-
-
-PROSE = (".md",) + SOURCES
-NO_TEXT = (".h5", ".png", ".svg", ".jsonl", ".tsv", ".gz")
-NAMED_THERE = ("tests/support/pages.py", "tests/program/docs.bats")  # the words themselves
-
-
-def style(top):
-    for name in (f for f in files_of(top) if not f.endswith(NO_TEXT) and f not in NAMED_THERE):
-        text = read_text(top, name) if name.endswith(PROSE) else (top / name).read_text()
-        yield name, 0, None
-        # a sentence may go on in the next line, or the next string
-        joined = re.sub(r'[\s"#]*\n[\s"#]*', lambda m: " " * len(m.group()), text)
-        single = re.sub(" +", lambda m: " " + "\0" * (len(m.group()) - 1), joined)
-        squeezed, places = single.replace("\0", ""), [i for i, c in enumerate(single) if c != "\0"]
-        for found in FORBIDDEN.finditer(squeezed):
-            yield name, text.count("\n", 0, places[found.start()]) + 1, "'%s'" % found.group()
-
-
 def main():
-    top, check = Path(sys.argv[1]).resolve(), {"links": links, "names": names, "style": style}[sys.argv[2]]
+    top, check = Path(sys.argv[1]).resolve(), {"links": links, "names": names}[sys.argv[2]]
     looked, wrong = 0, 0
     for page, number, complaint in check(top):
         looked += 1
