@@ -10,10 +10,9 @@
  * Where only rows are cut, messages go straight from the field into the ghosts: nothing is packed, and
  * padding and ghosts between the rows that travel are overwritten with the neighbour's. One exchange at a
  * time per halo. The thread that calls begin, progress and end may change between exchanges, not within one.
- * Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create, except that MPI
- * gets requests of its own for a field that is new to the halo. Disadvantage: all messages of a transport
- * share one pack and one unpack, so the slowest neighbour holds them all; and a halo of several transports
- * has a pack and an unpack for each. */
+ * Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create. Disadvantage:
+ * all messages of a transport share one pack and one unpack, so the slowest neighbour holds them all; and a
+ * halo of several transports has a pack and an unpack for each. */
 #pragma once
 
 #include <mpi.h>

@@ -220,18 +220,6 @@ static box cells_of(const redist *r, const message_part *m, int source, int targ
     return redist_plan_part(&cut, m->tag);
 }
 
-static void make_messages(redist *r, transport_kind t)
-{
-    device *d = r->d;
-    r->out = make_side(r, true, t);
-    r->in = make_side(r, false, t);
-    r->packed = CHECK_CALLOC(r->out.count, sizeof(device_event *));
-    for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
-    DEVICE_CALL(d, event_create, false, &r->unpacked);
-    r->flow = message_flow_create(r->out.list, r->out.count, r->out.buffer.mpi, r->in.list, r->in.count,
-                                  r->in.buffer.mpi, r->packed, r->comm);
-}
-
 /* The source's cells under `cells` (the target's global coordinates), transposed, to a dense or pitched
  * place. */
 static void transpose(redist *r, void *to, int64_t to_pitch, void *source, box cells, int flags,
@@ -264,6 +252,20 @@ static void unpack_one(void *redistribution, int number)
     message_buffer_to_kernel(&r->in.buffer, m->at, m->bytes, r->stream);
     DEVICE_CALL(r->d, unpack, &r->to_shape, r->target, r->in.buffer.kernel, &piece, 1,
                 r->flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE, r->stream);
+}
+
+static void make_messages(redist *r, transport_kind t)
+{
+    device *d = r->d;
+    r->out = make_side(r, true, t);
+    r->in = make_side(r, false, t);
+    r->packed = CHECK_CALLOC(r->out.count, sizeof(device_event *));
+    for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
+    DEVICE_CALL(d, event_create, false, &r->unpacked);
+    r->flow = (message_flow){ .d = d, .comm = r->comm, .out = r->out.list, .in = r->in.list,
+                              .sends = r->out.count, .receives = r->in.count, .ready = r->packed,
+                              .take = unpack_one, .context = r };
+    message_flow_open(&r->flow);
 }
 
 /* ---- a redistribution ---- */
@@ -300,7 +302,7 @@ void redist_destroy(redist **r)
     if ((*r)->unpack_recorded) DEVICE_CALL(d, event_sync, (*r)->unpacked);
     for (int i = 0; i < (*r)->out.count; i++) DEVICE_CALL(d, event_destroy, &(*r)->packed[i]);
     if ((*r)->unpacked) DEVICE_CALL(d, event_destroy, &(*r)->unpacked);
-    message_flow_destroy(&(*r)->flow);
+    message_flow_close(&(*r)->flow);
     destroy_side(&(*r)->out);
     destroy_side(&(*r)->in);
     MPI_CHECK(ranks_free(&(*r)->comm));
@@ -321,10 +323,10 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
     r->flags = flags;
     r->stream = s;
     if (r->unpack_recorded) DEVICE_CALL(d, event_sync, r->unpacked); /* the receive buffer is free again */
-    message_flow_begin(&r->flow);
+    message_flow_begin(&r->flow, r->out.buffer.mpi, r->in.buffer.mpi);
     pack_all(r, source, flags, s);
     transpose(r, target_at(r, target, r->own), r->to_shape.pitch, source, r->own, flags, s);
-    message_flow_end(&r->flow, d, unpack_one, r);
+    message_flow_end(&r->flow);
     DEVICE_CALL(d, event_record, r->unpacked, s);
     r->unpack_recorded = true;
 }

@@ -81,23 +81,30 @@ void message_nccl_exchange(message_nccl *n, const message_part *out, char *from,
 
 /* ---- messages by MPI ---- */
 
-/* The messages of one exchange, which leave as soon as what they carry is there, and are handed on one by one
- * as they arrive. */
-typedef struct message_flow {
-    int sends, receives;
-    MPI_Request *send, *receive; /* persistent; [sends], [receives] */
-    device_event **ready;        /* [sends]: message k leaves behind ready[k]; neighbours may have the same
-                                  * one. Not owned */
-    int sent, received;
-    int *arrived; /* [receives]: scratch of MPI_Testsome */
-} message_flow;
+/* The messages of an exchange, which leave as soon as what they carry is there, and are handed on one by one
+ * as they arrive. All but the two lists of requests is the maker's, who keeps it. */
 typedef void message_take(void *context, int message);
+typedef struct message_flow {
+    device *d;
+    MPI_Comm comm;
+    const message_part *out, *in; /* [sends], [receives] */
+    int sends, receives;
+    device_event **ready;        /* [sends]: message k leaves behind ready[k]; neighbours may have the same
+                                  * one */
+    message_take *take;          /* is called for each that arrives */
+    void *context;
+    char *from;                  /* of the exchange under way, as are the numbers */
+    int sent, received;
+    MPI_Request *send, *receive; /* [sends], [receives] */
+    int *arrived;                /* [receives]: scratch of MPI_Testsome */
+} message_flow;
 
-message_flow message_flow_create(const message_part *out, int sends, char *from, const message_part *in,
-                                 int receives, char *to, device_event **ready, MPI_Comm comm);
-void message_flow_destroy(message_flow *f);
-void message_flow_begin(message_flow *f); /* posts the receives; then the caller records the events */
-/* Starts what is ready, hands on what has arrived; never waits. */
-void message_flow_progress(message_flow *f, device *d, message_take *take, void *context);
+/* Completes what the maker has set. */
+void message_flow_open(message_flow *f);
+void message_flow_close(message_flow *f);
+/* Posts the receives into `to`; then the caller records the events. */
+void message_flow_begin(message_flow *f, char *from, char *to);
+/* Sends what is ready, hands on what has arrived; never waits. */
+void message_flow_progress(message_flow *f);
 /* Waits until all have arrived and have been handed on, and all that is sent may be overwritten. */
-void message_flow_end(message_flow *f, device *d, message_take *take, void *context);
+void message_flow_end(message_flow *f);

@@ -5,8 +5,7 @@
  * copies in run beside each other. Chunks that are together no longer than one share an event and a copy.
  *
  * Where all boxes are contiguous, aware, nccl, and staged on the host, need no buffers: cells are sent out of
- * the field and received into its ghosts. MPI's requests are persistent, so that it matches them and asks
- * CUDA about their memory once: for buffers, or for each of the fields that levels alternate between.
+ * the field and received into its ghosts.
  *
  * State, by MPI: IDLE -> begin -> PACKED -> (the first event behind the pack is done) -> UNDER_WAY -> end ->
  * IDLE. Invariant: no message is started, in either direction, before the work that begin found on the
@@ -23,13 +22,6 @@
 
 typedef enum message_state { IDLE, PACKED, UNDER_WAY } message_state;
 
-enum { FIELDS = 4 }; /* a further one takes the place of the one that has been there longest */
-
-typedef struct known_field {
-    void *field; /* NULL: none, or buffers */
-    message_flow flow;
-} known_field;
-
 typedef struct transport_message {
     transport base;
     message_nccl *nccl; /* NULL: messages go by MPI */
@@ -43,11 +35,9 @@ typedef struct transport_message {
     pack_piece pack[PACK_PIECES_MAX];
     message_buffer sent, received;
     device_event *unpacked;
-    known_field known[FIELDS];
-    int oldest;
+    message_flow flow;
     message_state state;
-    message_flow *flow; /* of the exchange under way, as is the next one */
-    void *field;
+    void *field; /* of the exchange under way */
     device_stream *stream; /* of the last exchange; NULL before the first */
 } transport_message;
 
@@ -109,22 +99,6 @@ static int64_t cut(transport_message *m)
     return at;
 }
 
-/* ---- requests ---- */
-
-/* field: NULL for buffers. */
-static message_flow *flow_for(transport_message *m, void *field)
-{
-    for (int i = 0; i < FIELDS; i++)
-        if (m->known[i].field == field && m->known[i].flow.send) return &m->known[i].flow;
-    known_field *k = &m->known[m->oldest];
-    m->oldest = (m->oldest + 1) % FIELDS;
-    message_flow_destroy(&k->flow);
-    *k = (known_field){ field,
-                        message_flow_create(m->out, m->chunks, field ? field : m->sent.mpi, m->in, m->chunks,
-                                            field ? field : m->received.mpi, m->packed, m->base.on.comm) };
-    return &k->flow;
-}
-
 /* ---- an exchange ---- */
 
 /* Copies what was packed, and records the events that messages wait for. */
@@ -148,6 +122,11 @@ static void take(void *context, int chunk)
     if (m->chunked) message_buffer_to_kernel(&m->received, c->at, c->bytes, m->stream);
 }
 
+static char *mpi_end(const transport_message *m, const message_buffer *b)
+{
+    return m->in_place ? m->field : b->mpi;
+}
+
 /* Posts the receives once the first event is done; waits for it if `patient`. */
 static bool is_under_way(transport_message *m, bool patient)
 {
@@ -158,7 +137,7 @@ static bool is_under_way(transport_message *m, bool patient)
     if (m->chunks > 0 && patient) DEVICE_CALL(d, event_sync, m->packed[0]);
     else if (m->chunks > 0) DEVICE_CALL(d, event_done, m->packed[0], &done);
     if (!done) return false;
-    message_flow_begin(m->flow);
+    message_flow_begin(&m->flow, mpi_end(m, &m->sent), mpi_end(m, &m->received));
     m->state = UNDER_WAY;
     return true;
 }
@@ -166,7 +145,7 @@ static bool is_under_way(transport_message *m, bool patient)
 static void message_progress(transport *t)
 {
     transport_message *m = (transport_message *)t;
-    if (is_under_way(m, false)) message_flow_progress(m->flow, t->on.d, take, m);
+    if (is_under_way(m, false)) message_flow_progress(&m->flow);
 }
 
 static void message_begin(transport *t, void *field, device_stream *s)
@@ -183,7 +162,6 @@ static void message_begin(transport *t, void *field, device_stream *s)
                               m->in_place ? field : m->received.kernel, m->chunks, s);
         return;
     }
-    m->flow = flow_for(m, m->in_place ? field : NULL);
     m->state = PACKED;
     copy_out(m);
     message_progress(t);
@@ -195,7 +173,7 @@ static void message_end(transport *t)
     device *d = t->on.d;
     if (!m->nccl) {
         (void)is_under_way(m, true);
-        message_flow_end(m->flow, d, take, m);
+        message_flow_end(&m->flow);
         m->state = IDLE;
     }
     if (m->in_place) return;
@@ -212,7 +190,7 @@ static void message_destroy(transport **t)
     assert(m->state == IDLE);
     DEVICE_CHECK(d, d->synchronize(d)); /* not the event, which a captured exchange has recorded for its
                                          * graph */
-    for (int i = 0; i < FIELDS; i++) message_flow_destroy(&m->known[i].flow);
+    message_flow_close(&m->flow);
     for (int k = 0; k < m->chunks; k++)
         if (is_last(m, k)) DEVICE_CALL(d, event_destroy, &m->packed[k]);
     DEVICE_CALL(d, event_destroy, &m->unpacked);
@@ -243,6 +221,8 @@ transport *transport_message_create(const transport_links *on, sentence *why)
     m->sent = message_buffer_create(on->d, on->kind, m->in_place ? 0 : bytes);
     m->received = message_buffer_create(on->d, on->kind, m->in_place ? 0 : bytes);
     DEVICE_CALL(on->d, event_create, false, &m->unpacked);
-    if (!by_nccl && !m->in_place) (void)flow_for(m, NULL);
+    m->flow = (message_flow){ .d = on->d, .comm = on->comm, .out = m->out, .in = m->in, .sends = m->chunks,
+                              .receives = m->chunks, .ready = m->packed, .take = take, .context = m };
+    message_flow_open(&m->flow);
     return &m->base;
 }
