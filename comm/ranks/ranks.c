@@ -121,17 +121,12 @@ int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of)
 
 int ranks_free(MPI_Comm *comm) { return alone(*comm) ? MPI_SUCCESS : MPI_Comm_free(comm); }
 
-static void nap(void)
-{
-    static const struct timespec nap = { 0, 500000 };
-    (void)nanosleep(&nap, NULL);
-}
-
 void ranks_wait_asleep(MPI_Request *request)
 {
+    static const struct timespec nap = { 0, 500000 };
     for (int done = 0; !done;) {
         MPI_CHECK(MPI_Test(request, &done, MPI_STATUS_IGNORE));
-        if (!done) nap();
+        if (!done) (void)nanosleep(&nap, NULL);
     }
 }
 
