@@ -105,13 +105,6 @@ int ranks_allgather(const void *mine, size_t bytes, void *all, MPI_Comm comm)
                        : MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm);
 }
 
-int ranks_gather(const void *mine, size_t bytes, void *all, MPI_Comm comm)
-{
-    if (alone(comm)) memcpy(all, mine, bytes);
-    return alone(comm) ? MPI_SUCCESS
-                       : MPI_Gather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, 0, comm);
-}
-
 int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of)
 {
     *copy_of = MPI_COMM_NULL;

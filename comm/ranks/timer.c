@@ -86,17 +86,14 @@ timer_histogram timer_histogram_of(const double *samples, size_t count, double m
 timer_straggler timer_straggler_of(double seconds, const char *host, MPI_Comm comm)
 {
     timer_straggler last = { 0 };
-    const int ranks = ranks_count(comm), rank = ranks_mine(comm);
-    double *all = rank == 0 ? CHECK_ALLOC(malloc((size_t)ranks * sizeof *all)) : NULL;
-    MPI_CHECK(ranks_gather(&seconds, sizeof seconds, all, comm));
-    for (int r = 1; rank == 0 && r < ranks; r++)
+    const int ranks = ranks_count(comm);
+    double *all = CHECK_CALLOC(ranks, sizeof *all);
+    MPI_CHECK(ranks_allgather(&seconds, sizeof seconds, all, comm));
+    for (int r = 1; r < ranks; r++)
         if (all[r] > all[last.rank]) last.rank = r;
-    if (rank == 0) {
-        const double longest_s = all[last.rank];
-        last.over_median = longest_s / timer_percentiles_of(all, (size_t)ranks).p50 - 1;
-    }
+    const double longest_s = all[last.rank];
+    last.over_median = longest_s / timer_percentiles_of(all, (size_t)ranks).p50 - 1;
     free(all);
-    MPI_CHECK(ranks_bcast(&last, sizeof last, MPI_BYTE, 0, comm));
     last.stands_out = last.over_median > stands_out_beyond;
     snprintf(last.host, sizeof last.host, "%s", host);
     MPI_CHECK(ranks_bcast(last.host, sizeof last.host, MPI_CHAR, last.rank, comm));

@@ -1,8 +1,8 @@
 /* Every rank learns its host, local rank, binding and device, the same answers about the whole from all.
  * Device buffers go to MPI only when its own word, the child on every host and the checked exchange of all
- * ranks say yes; if one fails on one rank, all ranks get the same refusal and reason, and none ends. A stand-in
- * takes the GPU's place. A child finds nothing of the job in its environment but all that the user set, and a
- * TMPDIR of its own, of which nothing stays. ranks: 1 2 3 gpus: rank */
+ * ranks say yes; if one fails on one rank, all ranks get the same refusal and reason, and none ends. A
+ * stand-in takes the GPU's place. A child finds nothing of the job in its environment but all that the user
+ * set, and a TMPDIR of its own, of which nothing stays. ranks: 1 2 3 gpus: rank */
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
