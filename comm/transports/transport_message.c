@@ -37,8 +37,8 @@ typedef struct transport_message {
     device_event *unpacked;
     message_flow flow;
     message_state state;
-    void *field; /* of the exchange under way */
-    device_stream *stream; /* of the last exchange; NULL before the first */
+    void *field;           /* of the last exchange, as is the stream */
+    device_stream *stream; /* NULL before the first */
 } transport_message;
 
 /* ---- chunks ---- */

@@ -53,7 +53,8 @@ static void expect(const exchange_case *c, const decomp *dec, const field_shape 
                                                  dec->ranks_x > 1, c->periodic_x, c->depth);
             const int64_t gy = source_coordinate(dec->own.y0 + y, dec->own.y0, dec->own.y1, c->ny,
                                                  dec->ranks_y > 1, c->periodic_y, c->depth);
-            if (gx >= 0 && gy >= 0) harness_store(f, out, x, y, cell_of(gx, gy, c->nx, level));
+            if (gx >= 0 && gy >= 0)
+                host_field_set(f->type, out, field_index(f, x, y), cell_of(gx, gy, c->nx, level));
         }
 }
 

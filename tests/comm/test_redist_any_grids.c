@@ -33,11 +33,11 @@ static void expect(const transpose_case *c, const decomp *dec, const field_shape
         for (int64_t x = 0; x < f->nx; x++) {
             const int64_t gx = dec->own.x0 + x, gy = dec->own.y0 + y;
             const double a = target ? source_cell(gy, gx, c->nx) : source_cell(gx, gy, c->nx);
-            harness_store(f, out, x, y,
-                          !target                    ? a + step * rounds
-                          : rounds == 0              ? 7
-                          : c->flags & TRANSPOSE_ADD ? 7 + rounds * a + step * rounds * (rounds - 1) / 2
-                                                     : a + step * (rounds - 1));
+            const double v = !target                    ? a + step * rounds
+                             : rounds == 0              ? 7
+                             : c->flags & TRANSPOSE_ADD ? 7 + rounds * a + step * rounds * (rounds - 1) / 2
+                                                        : a + step * (rounds - 1);
+            host_field_set(f->type, out, field_index(f, x, y), v);
         }
 }
 

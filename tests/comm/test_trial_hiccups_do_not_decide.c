@@ -178,16 +178,15 @@ static void rounds_of_each_way(void **state)
 
 static void nearest_rank(void **state)
 {
-    double samples[200], few[] = { 3.0, 1.0, 2.0 };
-    for (int i = 0; i < 200; i++) samples[i] = (double)((i * 77) % 200 + 1); /* 1..200, shuffled */
-    timer_percentiles p = timer_percentiles_of(samples, 200);
-    assert_true(p.min == 1 && p.p50 == 100 && p.p90 == 180 && p.p99 == 198 && p.max == 200 &&
-                p.mean == 100.5 && p.count == 200);
-    p = timer_percentiles_of(few, 1);
-    assert_true(p.min == 3 && p.p50 == 3 && p.p99 == 3 && p.max == 3 && p.mean == 3);
-    p = timer_percentiles_of(few, 3);
-    assert_true(p.min == 1 && p.p50 == 2 && p.p90 == 3 && p.p99 == 3 && p.max == 3 && p.mean == 2);
-    p = timer_percentiles_of(NULL, 0);
+    for (size_t n = 1; n <= 200; n++) {
+        double samples[200];
+        for (size_t i = 0; i < n; i++) samples[i] = (double)((i * 211) % n + 1); /* 1 .. n, shuffled */
+        const timer_percentiles p = timer_percentiles_of(samples, n);
+        assert_true(p.min == 1 && p.max == (double)n && p.mean == (double)(n + 1) / 2 && p.count == n);
+        assert_true(p.p50 == ceil((double)n / 2) && p.p90 == ceil((double)n * 9 / 10) &&
+                    p.p99 == ceil((double)n * 99 / 100));
+    }
+    const timer_percentiles p = timer_percentiles_of(NULL, 0);
     assert_true(isnan(p.min) && isnan(p.p50) && isnan(p.p90) && isnan(p.p99) && isnan(p.max) &&
                 isnan(p.mean) && p.count == 0);
 }
