@@ -47,11 +47,20 @@ void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t b
 
 /* ---- messages under way ---- */
 
-void message_add(message_part **list, int *count, message_part m)
+static void add(message_part **list, int *count, message_part m)
 {
     *list = CHECK_ALLOC(realloc(*list, ((size_t)*count + 1) * sizeof m));
     (*list)[(*count)++] = m;
 }
+
+void message_flow_add_out(message_flow *f, message_part m, device_event *ready)
+{
+    add(&f->out, &f->sends, m);
+    f->ready = CHECK_ALLOC(realloc(f->ready, (size_t)f->sends * sizeof *f->ready));
+    f->ready[f->sends - 1] = ready;
+}
+
+void message_flow_add_in(message_flow *f, message_part m) { add(&f->in, &f->receives, m); }
 
 void message_flow_open(message_flow *f)
 {
@@ -62,6 +71,9 @@ void message_flow_open(message_flow *f)
 
 void message_flow_close(message_flow *f)
 {
+    free(f->out);
+    free(f->in);
+    free(f->ready);
     free(f->send);
     free(f->arrived);
     *f = (message_flow){ 0 };

@@ -122,16 +122,19 @@ message_nccl *message_nccl_of(const transport_links *on, sentence *why)
     return (message_nccl *)made;
 }
 
-void message_nccl_exchange(message_nccl *n, const message_part *out, char *from, const message_part *in,
-                           char *to, int count, device_stream *s)
+void message_nccl_exchange(message_nccl *n, const message_flow *f, char *from, char *to, device_stream *s)
 {
     ncclComm_t comm = (ncclComm_t)n;
     cudaStream_t stream = device_cuda_stream(s);
     NCCL_CHECK(nccl.group_start());
-    for (int i = 0; i < count; i++)
-        NCCL_CHECK(nccl.send(from + out[i].at, (size_t)out[i].bytes, ncclUint8, out[i].rank, comm, stream));
-    for (int i = count - 1; i >= 0; i--)
-        NCCL_CHECK(nccl.recv(to + in[i].at, (size_t)in[i].bytes, ncclUint8, in[i].rank, comm, stream));
+    for (int i = 0; i < f->sends; i++) {
+        const message_part *m = &f->out[i];
+        NCCL_CHECK(nccl.send(from + m->at, (size_t)m->bytes, ncclUint8, m->rank, comm, stream));
+    }
+    for (int i = f->receives - 1; i >= 0; i--) {
+        const message_part *m = &f->in[i];
+        NCCL_CHECK(nccl.recv(to + m->at, (size_t)m->bytes, ncclUint8, m->rank, comm, stream));
+    }
     NCCL_CHECK(nccl.group_end());
 }
 
@@ -143,8 +146,7 @@ message_nccl *message_nccl_of(const transport_links *on, sentence *why)
     return NULL;
 }
 
-void message_nccl_exchange(message_nccl *n, const message_part *out, char *from, const message_part *in,
-                           char *to, int count, device_stream *s)
+void message_nccl_exchange(message_nccl *n, const message_flow *f, char *from, char *to, device_stream *s)
 {
 }
 
