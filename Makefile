@@ -300,7 +300,7 @@ test-elsewhere:
 # two units that take 3 and 20 minutes.
 .PHONY: valgrind
 MPI_KNOWN = $(firstword $(wildcard /usr/share/openmpi/openmpi-valgrind.supp $(MPI_HOME:%=%/share/openmpi/openmpi-valgrind.supp)))
-PASSED_OVER = $(addprefix tests/,comm/test_topology_children_leave_the_job comm/test_topology_is_the_same_for_all \
+PASSED_OVER = $(addprefix tests/,comm/test_topology_is_the_same_for_all \
     $(if $(SLOW),,kernels/test_kernels_give_plain_bits kernels/test_temporal_equals_single_steps))
 ON_ONE_RANK = $(filter-out $(PASSED_OVER),$(patsubst %.c,%,\
     $(shell grep -L 'ranks: *[$(if $(MPI_KNOWN),2,0)-9]\|long double' tests/*/test_*.c)))

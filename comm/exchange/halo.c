@@ -31,21 +31,15 @@ _Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_
                    TRANSPORT_MAPPED < TRANSPORT_PEER && TRANSPORT_PEER < TRANSPORT_NCCL,
                "sends that wait for the host come first");
 
+/* Along an axis of n own cells. */
+static int64_t ghosts_begin(int d, int64_t n, int depth) { return d < 0 ? -depth : d > 0 ? n : 0; }
+static int64_t ghosts_end(int d, int64_t n, int depth) { return d < 0 ? 0 : d > 0 ? n + depth : n; }
+
 box halo_ghosts(const field_shape *f, int depth, int direction)
 {
     const int dx = decomp_dx[direction], dy = decomp_dy[direction];
-    return box_make(dx < 0   ? -depth
-                    : dx > 0 ? f->nx
-                             : 0,
-                    dx < 0   ? 0
-                    : dx > 0 ? f->nx + depth
-                             : f->nx,
-                    dy < 0   ? -depth
-                    : dy > 0 ? f->ny
-                             : 0,
-                    dy < 0   ? 0
-                    : dy > 0 ? f->ny + depth
-                             : f->ny);
+    return box_make(ghosts_begin(dx, f->nx, depth), ghosts_end(dx, f->nx, depth),
+                    ghosts_begin(dy, f->ny, depth), ghosts_end(dy, f->ny, depth));
 }
 
 size_t halo_field_bytes(device_kind of, const field_shape *f)

@@ -10,10 +10,9 @@
  * Where only rows are cut, messages go straight from the field into the ghosts: nothing is packed, and
  * padding and ghosts between the rows that travel are overwritten with the neighbour's. One exchange at a
  * time per halo. The thread that calls begin, progress and end may change between exchanges, not within one.
- * Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create, except that MPI
- * gets requests of its own for a field that is new to the halo. Disadvantage: all messages of a transport
- * share one pack and one unpack, so the slowest neighbour holds them all; and a halo of several transports
- * has a pack and an unpack for each. */
+ * Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create. Disadvantage:
+ * all messages of a transport share one pack and one unpack, so the slowest neighbour holds them all; and a
+ * halo of several transports has a pack and an unpack for each. */
 #pragma once
 
 #include <mpi.h>
@@ -70,7 +69,7 @@ typedef struct transport_trial {
 bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t,
                             sentence *why);
 /* Exchanges of the halo's own sizes over each of these transports, all of which serve, in turn
- * (ranks/trial.h, also for `retires`); so all their halos are there at once. Seconds of one exchange, of
- * this rank. */
+ * (ranks/trial.h, also for `retires`); so all their halos are there at once. Seconds of one exchange of
+ * the slowest rank. */
 void transport_trial_times(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS],
                            const transport_kind over[], int count, double retires, double seconds[]);

@@ -129,7 +129,7 @@ bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shap
          * are tensor products: images of own cells go to the same one. */
         const int to = decomp_direction(side_x.kind == BOUNDARY_NONE ? dx : 0,
                                         side_y.kind == BOUNDARY_NONE ? dy : 0);
-        /* beyond the domain for that neighbour, too, or left out */
+        /* beyond the domain for that neighbour, too */
         if (to >= 0 && dec->neighbour[to] < 0) continue;
         if (to >= 0) add_inbox(step, shape, radius, k, side_x, side_y, cur);
         const field_shape target = to < 0 ? *shape : shape_of(dec, shape, dec->neighbour[to]);

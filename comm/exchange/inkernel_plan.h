@@ -17,10 +17,9 @@ typedef struct inkernel_level {
 size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius);
 
 /* The step from cur to next on all own cells; its epoch and change are the caller's. sides: of the rank, NONE
- * where a neighbour lies; one that dec leaves out (-1) gets no words and gives none: another exchange brings
- * its ghosts, and a fill those that mirror them. radius: of the stencil; corners: it reads diagonal ghosts.
- * False where a ghost would be the image of an image (the axis is shorter than the ghosts are deep) or the
- * field has no ghosts along y. */
+ * where a neighbour lies. radius: of the stencil; corners: it reads diagonal ghosts. False where a ghost
+ * would be the image of an image (the axis is shorter than the ghosts are deep) or the field has no ghosts
+ * along y. */
 bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape,
                         const boundary *sides, int radius, bool corners, const inkernel_level *cur,
                         const inkernel_level *next);

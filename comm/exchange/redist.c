@@ -68,13 +68,6 @@ box redist_plan_part(const redist_plan_cut *c, int64_t part)
 
 /* ---- what both ways know ---- */
 
-/* All messages of one way, out or in; the tag is the number of the part. */
-typedef struct redist_side {
-    message_part *list;
-    int count;
-    message_buffer buffer;
-} redist_side;
-
 struct redist {
     decomp from, to;
     device *d; /* not owned */
@@ -84,9 +77,8 @@ struct redist {
     box own;             /* what stays on this rank, the target's global coordinates */
     peer *reach;         /* all ranks, in order; NULL: messages */
     transpose_call call; /* over peer memory: all but fields and number */
-    redist_side out, in; /* over messages, as are all that follow */
-    message_flow flow;
-    device_event **packed; /* [out.count] */
+    message_flow flow;   /* over messages, as are all that follow; the tag is the number of the part */
+    message_buffer sent, received;
     device_event *unpacked;
     bool unpack_recorded;
     void *target; /* of the call under way, as are the next two */
@@ -194,9 +186,10 @@ static void transpose_through_rings(redist *r, void *target, void *source, int f
 
 /* ---- over messages ---- */
 
-static redist_side make_side(redist *r, bool out, transport_kind t)
+/* Adds all messages of one way, out or in, to the flow; returns their bytes. */
+static int64_t add_messages(redist *r, bool out)
 {
-    redist_side side = { 0 };
+    device *d = r->d;
     int64_t at = 0;
     for (int step = 1; step < r->ranks; step++) {
         /* `step` places after this one (out) or before it (in) */
@@ -205,12 +198,15 @@ static redist_side make_side(redist *r, bool out, transport_kind t)
             redist_plan_cut_of(between(r, out ? r->me : other, out ? other : r->me), r->to_shape.type);
         for (int p = 0; p < redist_plan_parts(&cut); p++) {
             const int64_t bytes = box_cells(redist_plan_part(&cut, p)) * cell_bytes_of(r);
-            message_add(&side.list, &side.count, (message_part){ other, p, at, bytes });
+            const message_part m = { other, p, at, bytes };
+            device_event *packed;
+            if (out) DEVICE_CALL(d, event_create, false, &packed);
+            if (out) message_flow_add_out(&r->flow, m, packed);
+            else message_flow_add_in(&r->flow, m);
             at += message_align(bytes);
         }
     }
-    side.buffer = message_buffer_create(r->d, t, at);
-    return side;
+    return at;
 }
 
 /* The cells of a message from rank `source` to rank `target`, in the target's global coordinates. */
@@ -218,18 +214,6 @@ static box cells_of(const redist *r, const message_part *m, int source, int targ
 {
     const redist_plan_cut cut = redist_plan_cut_of(between(r, source, target), r->to_shape.type);
     return redist_plan_part(&cut, m->tag);
-}
-
-static void make_messages(redist *r, transport_kind t)
-{
-    device *d = r->d;
-    r->out = make_side(r, true, t);
-    r->in = make_side(r, false, t);
-    r->packed = CHECK_CALLOC(r->out.count, sizeof(device_event *));
-    for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
-    DEVICE_CALL(d, event_create, false, &r->unpacked);
-    r->flow = message_flow_create(r->out.list, r->out.count, r->out.buffer.mpi, r->in.list, r->in.count,
-                                  r->in.buffer.mpi, r->packed, r->comm);
 }
 
 /* The source's cells under `cells` (the target's global coordinates), transposed, to a dense or pitched
@@ -244,26 +228,36 @@ static void transpose(redist *r, void *to, int64_t to_pitch, void *source, box c
 
 static void pack_all(redist *r, void *source, int flags, device_stream *s)
 {
-    const message_buffer *b = &r->out.buffer;
-    for (int i = 0; i < r->out.count; i++) {
-        const message_part *m = &r->out.list[i];
+    const message_buffer *b = &r->sent;
+    for (int i = 0; i < r->flow.sends; i++) {
+        const message_part *m = &r->flow.out[i];
         const box cells = cells_of(r, m, r->me, m->rank);
         transpose(r, b->kernel + m->at, box_width(cells), source, cells,
                   TRANSPOSE_STORE | (flags & TRANSPOSE_INCREMENT_SOURCE), s);
         message_buffer_to_mpi(b, m->at, m->bytes, s);
-        DEVICE_CALL(r->d, event_record, r->packed[i], s);
+        DEVICE_CALL(r->d, event_record, r->flow.ready[i], s);
     }
 }
 
 static void unpack_one(void *redistribution, int number)
 {
     const redist *r = redistribution;
-    const message_part *m = &r->in.list[number];
+    const message_part *m = &r->flow.in[number];
     const box cells = cells_of(r, m, m->rank, r->me);
     const pack_piece piece = { box_shift(cells, -r->to.own.x0, -r->to.own.y0), m->at / cell_bytes_of(r) };
-    message_buffer_to_kernel(&r->in.buffer, m->at, m->bytes, r->stream);
-    DEVICE_CALL(r->d, unpack, &r->to_shape, r->target, r->in.buffer.kernel, &piece, 1,
+    message_buffer_to_kernel(&r->received, m->at, m->bytes, r->stream);
+    DEVICE_CALL(r->d, unpack, &r->to_shape, r->target, r->received.kernel, &piece, 1,
                 r->flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE, r->stream);
+}
+
+static void make_messages(redist *r, transport_kind t)
+{
+    device *d = r->d;
+    r->flow = (message_flow){ .d = d, .comm = r->comm, .take = unpack_one, .context = r };
+    r->sent = message_buffer_create(d, t, add_messages(r, true));
+    r->received = message_buffer_create(d, t, add_messages(r, false));
+    DEVICE_CALL(d, event_create, false, &r->unpacked);
+    message_flow_open(&r->flow);
 }
 
 /* ---- a redistribution ---- */
@@ -286,25 +280,18 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     return r;
 }
 
-static void destroy_side(redist_side *side)
-{
-    free(side->list);
-    message_buffer_destroy(&side->buffer);
-}
-
 void redist_destroy(redist **r)
 {
     if (!r || !*r) return;
     device *d = (*r)->d;
     peer_destroy(&(*r)->reach);
     if ((*r)->unpack_recorded) DEVICE_CALL(d, event_sync, (*r)->unpacked);
-    for (int i = 0; i < (*r)->out.count; i++) DEVICE_CALL(d, event_destroy, &(*r)->packed[i]);
+    for (int i = 0; i < (*r)->flow.sends; i++) DEVICE_CALL(d, event_destroy, &(*r)->flow.ready[i]);
     if ((*r)->unpacked) DEVICE_CALL(d, event_destroy, &(*r)->unpacked);
-    message_flow_destroy(&(*r)->flow);
-    destroy_side(&(*r)->out);
-    destroy_side(&(*r)->in);
+    message_flow_close(&(*r)->flow);
+    message_buffer_destroy(&(*r)->sent);
+    message_buffer_destroy(&(*r)->received);
     MPI_CHECK(ranks_free(&(*r)->comm));
-    free((*r)->packed);
     free(*r);
     *r = NULL;
 }
@@ -321,10 +308,10 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
     r->flags = flags;
     r->stream = s;
     if (r->unpack_recorded) DEVICE_CALL(d, event_sync, r->unpacked); /* the receive buffer is free again */
-    message_flow_begin(&r->flow);
+    message_flow_begin(&r->flow, r->sent.mpi, r->received.mpi);
     pack_all(r, source, flags, s);
     transpose(r, target_at(r, target, r->own), r->to_shape.pitch, source, r->own, flags, s);
-    message_flow_end(&r->flow, d, unpack_one, r);
+    message_flow_end(&r->flow);
     DEVICE_CALL(d, event_record, r->unpacked, s);
     r->unpack_recorded = true;
 }
@@ -332,7 +319,7 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
 int64_t redist_sent_bytes(const redist *r)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < r->out.count; i++) bytes += r->out.list[i].bytes;
+    for (int i = 0; i < r->flow.sends; i++) bytes += r->flow.out[i].bytes;
     for (int i = 0; i < r->call.pairs; i++)
         bytes += r->call.pair[i].out.rows * r->call.pair[i].out.cols * cell_bytes_of(r);
     return bytes;

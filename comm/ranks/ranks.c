@@ -105,13 +105,6 @@ int ranks_allgather(const void *mine, size_t bytes, void *all, MPI_Comm comm)
                        : MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm);
 }
 
-int ranks_gather(const void *mine, size_t bytes, void *all, MPI_Comm comm)
-{
-    if (alone(comm)) memcpy(all, mine, bytes);
-    return alone(comm) ? MPI_SUCCESS
-                       : MPI_Gather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, 0, comm);
-}
-
 int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of)
 {
     *copy_of = MPI_COMM_NULL;
@@ -121,17 +114,12 @@ int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of)
 
 int ranks_free(MPI_Comm *comm) { return alone(*comm) ? MPI_SUCCESS : MPI_Comm_free(comm); }
 
-static void nap(void)
-{
-    static const struct timespec nap = { 0, 500000 };
-    (void)nanosleep(&nap, NULL);
-}
-
 void ranks_wait_asleep(MPI_Request *request)
 {
+    static const struct timespec nap = { 0, 500000 };
     for (int done = 0; !done;) {
         MPI_CHECK(MPI_Test(request, &done, MPI_STATUS_IGNORE));
-        if (!done) nap();
+        if (!done) (void)nanosleep(&nap, NULL);
     }
 }
 

@@ -27,12 +27,11 @@ MPI_Comm ranks_world(void);
 int ranks_mine(MPI_Comm comm);
 int ranks_count(MPI_Comm comm);
 /* MPI's own, with its answer, for MPI_CHECK; on MPI_COMM_NULL what they are for one rank. allreduce works in
- * place, gather brings all to rank 0. */
+ * place. */
 int ranks_barrier(MPI_Comm comm);
 int ranks_bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm);
 int ranks_allreduce(void *data, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 int ranks_allgather(const void *mine, size_t bytes, void *all, MPI_Comm comm);
-int ranks_gather(const void *mine, size_t bytes, void *all, MPI_Comm comm);
 /* A communicator of the same ranks, with MPI_ERRORS_RETURN; the caller frees it. */
 int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of);
 int ranks_free(MPI_Comm *comm);

@@ -1,7 +1,6 @@
 /* CLOCK_MONOTONIC: never set back by ntp, and on Linux read without a system call. */
 #include "ranks/timer.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,43 +31,17 @@ double timer_slowest_s(double seconds, MPI_Comm comm)
     return seconds;
 }
 
-void timer_gather_add(timer_gather *g, double mine, timer_spread *to)
-{
-    assert(g->count < TIMER_GATHER_MAX);
-    g->mine[g->count] = mine;
-    g->to[g->count++] = to;
-}
-
-void timer_gather_end(timer_gather *g, MPI_Comm comm)
+timer_spread timer_over_ranks(double mine, MPI_Comm comm)
 {
     struct {
         double number;
         int rank;
-    } most[TIMER_GATHER_MAX];
-    double min[TIMER_GATHER_MAX], sum[TIMER_GATHER_MAX];
-    const int n = g->count, rank = ranks_mine(comm), ranks = ranks_count(comm);
-    for (int i = 0; i < n; i++) {
-        min[i] = sum[i] = most[i].number = g->mine[i];
-        most[i].rank = rank;
-    }
-    MPI_CHECK(ranks_allreduce(min, n, MPI_DOUBLE, MPI_MIN, comm));
-    MPI_CHECK(ranks_allreduce(sum, n, MPI_DOUBLE, MPI_SUM, comm));
-    MPI_CHECK(ranks_allreduce(most, n, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
-    for (int i = 0; i < n; i++)
-        *g->to[i] = (timer_spread){ .min = min[i],
-                                    .mean = sum[i] / ranks,
-                                    .max = most[i].number,
-                                    .sum = sum[i],
-                                    .max_rank = most[i].rank };
-}
-
-timer_spread timer_over_ranks(double mine, MPI_Comm comm)
-{
-    timer_spread spread;
-    timer_gather one = { .count = 0 };
-    timer_gather_add(&one, mine, &spread);
-    timer_gather_end(&one, comm);
-    return spread;
+    } most = { mine, ranks_mine(comm) };
+    double min = mine, sum = mine;
+    MPI_CHECK(ranks_allreduce(&min, 1, MPI_DOUBLE, MPI_MIN, comm));
+    MPI_CHECK(ranks_allreduce(&sum, 1, MPI_DOUBLE, MPI_SUM, comm));
+    MPI_CHECK(ranks_allreduce(&most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
+    return (timer_spread){ min, sum / ranks_count(comm), most.number, sum, most.rank };
 }
 
 static int ascending(const void *a, const void *b)
@@ -113,17 +86,14 @@ timer_histogram timer_histogram_of(const double *samples, size_t count, double m
 timer_straggler timer_straggler_of(double seconds, const char *host, MPI_Comm comm)
 {
     timer_straggler last = { 0 };
-    const int ranks = ranks_count(comm), rank = ranks_mine(comm);
-    double *all = rank == 0 ? CHECK_ALLOC(malloc((size_t)ranks * sizeof *all)) : NULL;
-    MPI_CHECK(ranks_gather(&seconds, sizeof seconds, all, comm));
-    for (int r = 1; rank == 0 && r < ranks; r++)
+    const int ranks = ranks_count(comm);
+    double *all = CHECK_CALLOC(ranks, sizeof *all);
+    MPI_CHECK(ranks_allgather(&seconds, sizeof seconds, all, comm));
+    for (int r = 1; r < ranks; r++)
         if (all[r] > all[last.rank]) last.rank = r;
-    if (rank == 0) {
-        const double longest_s = all[last.rank];
-        last.over_median = longest_s / timer_percentiles_of(all, (size_t)ranks).p50 - 1;
-    }
+    const double longest_s = all[last.rank];
+    last.over_median = longest_s / timer_percentiles_of(all, (size_t)ranks).p50 - 1;
     free(all);
-    MPI_CHECK(ranks_bcast(&last, sizeof last, MPI_BYTE, 0, comm));
     last.stands_out = last.over_median > stands_out_beyond;
     snprintf(last.host, sizeof last.host, "%s", host);
     MPI_CHECK(ranks_bcast(last.host, sizeof last.host, MPI_CHAR, last.rank, comm));

@@ -15,17 +15,7 @@ typedef struct timer_spread {
     double min, mean, max, sum;
     int max_rank;
 } timer_spread;
-timer_spread timer_over_ranks(double mine, MPI_Comm comm);
-/* Many such numbers in three reductions: add each one with the place for its spread, which holds once they
- * are gathered (collective). */
-enum { TIMER_GATHER_MAX = 48 };
-typedef struct timer_gather {
-    double mine[TIMER_GATHER_MAX];
-    timer_spread *to[TIMER_GATHER_MAX];
-    int count;
-} timer_gather;
-void timer_gather_add(timer_gather *g, double mine, timer_spread *to);
-void timer_gather_end(timer_gather *g, MPI_Comm comm);
+timer_spread timer_over_ranks(double mine, MPI_Comm comm); /* collective */
 /* The largest alone; every rank has it, so that all decide alike. Collective. */
 double timer_slowest_s(double seconds, MPI_Comm comm);
 

@@ -105,10 +105,9 @@ typedef struct trial_look { /* of the slowest rank */
     trial_estimate of[TRIAL_WAYS_MAX];
 } trial_look;
 
-void trial_run(const trial *t, trial_time *time, void *context, double seconds[], double own_s[],
-               MPI_Comm comm)
+void trial_run(const trial *t, trial_time *time, void *context, double seconds[], MPI_Comm comm)
 {
-    double taken_s[TRIAL_WAYS_MAX][TRIAL_ROUNDS_MAX], mine_s[TRIAL_WAYS_MAX];
+    double taken_s[TRIAL_WAYS_MAX][TRIAL_ROUNDS_MAX];
     trial_look look = { 0 };
     trial_state state = trial_begin(t);
     int rounds = 0;
@@ -123,21 +122,14 @@ void trial_run(const trial *t, trial_time *time, void *context, double seconds[]
             for (int i = 0; i < state.ways; i++) taken_s[state.in[i]][rounds] = time(context, state.in[i]);
             round_s = fmin(round_s, timer_now_s() - round_begin_s);
         }
-        for (int i = 0; i < state.ways; i++) {
-            const int way = state.in[i];
-            look.of[way] = trial_estimate_of(taken_s[way], rounds);
-            mine_s[way] = look.of[way].s;
-        }
+        for (int i = 0; i < state.ways; i++)
+            look.of[state.in[i]] = trial_estimate_of(taken_s[state.in[i]], rounds);
         look.elapsed_s = timer_now_s() - begin_s;
         look.round_s = round_s;
         MPI_CHECK(ranks_allreduce(&look, 2 + 3 * t->ways, MPI_DOUBLE, MPI_MAX, comm));
         for (int i = 0; i < state.ways; i++) seconds[state.in[i]] = look.of[state.in[i]].s;
     } while (trial_goes_on(t, &state, look.of, look.elapsed_s, look.round_s));
-    for (int way = 0; way < t->ways; way++) {
-        const double scale = trial_scale(&state, way);
-        seconds[way] *= scale;
-        if (own_s) own_s[way] = mine_s[way] * scale;
-    }
+    for (int way = 0; way < t->ways; way++) seconds[way] *= trial_scale(&state, way);
 }
 
 int trial_repeats(double one_s, double whole_s, int least, int most)

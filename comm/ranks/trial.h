@@ -33,10 +33,8 @@ typedef struct trial {
     double budget_s; /* 0: TRIAL_BUDGET_S. Where 9 rounds of all ways do not fit, ways may retire after 3 */
 } trial;
 
-/* Collective over comm, whose ranks agree on the trial. seconds[ways]: of the slowest rank; own_s: of this
- * rank, or NULL. */
-void trial_run(const trial *t, trial_time *time, void *context, double seconds[], double own_s[],
-               MPI_Comm comm);
+/* Collective over comm, whose ranks agree on the trial. seconds[ways]: of the slowest rank. */
+void trial_run(const trial *t, trial_time *time, void *context, double seconds[], MPI_Comm comm);
 /* How often to do what takes one_s, so that it takes about `whole_s`; from `least` to `most`. */
 int trial_repeats(double one_s, double whole_s, int least, int most);
 

@@ -29,7 +29,8 @@ void placement_read(placement *p, const char *sysfs, const char *pci, const cpu_
             meets(text, cpus))
             used += (size_t)snprintf(p->nodes + used, sizeof p->nodes - used, "%s%d", used ? "," : "", node);
     if (!pci[0]) return;
-    if (sysfs_read(text, sizeof text, "%s/bus/pci/devices/%s/numa_node", sysfs, pci)) p->near_node = atoi(text);
+    if (sysfs_read(text, sizeof text, "%s/bus/pci/devices/%s/numa_node", sysfs, pci))
+        p->near_node = atoi(text);
     if (!sysfs_read(text, sizeof text, "%s/bus/pci/devices/%s/local_cpulist", sysfs, pci)) return;
     snprintf(p->near_cpus, sizeof p->near_cpus, "%.127s", text);
     p->far = text[0] && !meets(text, cpus);

@@ -47,78 +47,88 @@ void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t b
 
 /* ---- messages under way ---- */
 
-void message_add(message_part **list, int *count, message_part m)
+static void add(message_part **list, int *count, message_part m)
 {
     *list = CHECK_ALLOC(realloc(*list, ((size_t)*count + 1) * sizeof m));
     (*list)[(*count)++] = m;
 }
 
-message_flow message_flow_create(const message_part *out, int sends, char *from, const message_part *in,
-                                 int receives, char *to, device_event **ready, MPI_Comm comm)
+void message_flow_add_out(message_flow *f, message_part m, device_event *ready)
 {
-    message_flow f = { .sends = sends, .receives = receives, .ready = ready };
-    f.send = CHECK_CALLOC(sends + receives, sizeof *f.send);
-    f.receive = f.send + sends;
-    f.arrived = CHECK_CALLOC(receives, sizeof *f.arrived);
-    for (int i = 0; i < sends; i++)
-        MPI_CHECK(MPI_Send_init(from + out[i].at, (int)out[i].bytes, MPI_BYTE, out[i].rank, out[i].tag, comm,
-                                &f.send[i]));
-    for (int i = 0; i < receives; i++)
-        MPI_CHECK(MPI_Recv_init(to + in[i].at, (int)in[i].bytes, MPI_BYTE, in[i].rank, in[i].tag, comm,
-                                &f.receive[i]));
-    return f;
+    add(&f->out, &f->sends, m);
+    f->ready = CHECK_ALLOC(realloc(f->ready, (size_t)f->sends * sizeof *f->ready));
+    f->ready[f->sends - 1] = ready;
 }
 
-void message_flow_destroy(message_flow *f)
+void message_flow_add_in(message_flow *f, message_part m) { add(&f->in, &f->receives, m); }
+
+void message_flow_open(message_flow *f)
 {
-    for (int i = 0; i < f->sends + f->receives; i++) MPI_CHECK(MPI_Request_free(&f->send[i]));
+    f->send = CHECK_CALLOC(f->sends + f->receives, sizeof *f->send);
+    f->receive = f->send + f->sends;
+    f->arrived = CHECK_CALLOC(f->receives, sizeof *f->arrived);
+}
+
+void message_flow_close(message_flow *f)
+{
+    free(f->out);
+    free(f->in);
+    free(f->ready);
     free(f->send);
     free(f->arrived);
     *f = (message_flow){ 0 };
 }
 
-void message_flow_begin(message_flow *f)
+void message_flow_begin(message_flow *f, char *from, char *to)
 {
+    f->from = from;
     f->sent = f->received = 0;
-    if (f->receives > 0) MPI_CHECK(MPI_Startall(f->receives, f->receive));
+    for (int i = 0; i < f->receives; i++) {
+        const message_part *p = &f->in[i];
+        MPI_CHECK(MPI_Irecv(to + p->at, (int)p->bytes, MPI_BYTE, p->rank, p->tag, f->comm, &f->receive[i]));
+    }
 }
 
-/* Starts the next message, and those behind it that wait for the same event, once that is done; waits for it
+/* Sends the next message, and those behind it that wait for the same event, once that is done; waits for it
  * if `patient`. False if it is not done. */
-static bool send_next(message_flow *f, device *d, bool patient)
+static bool send_next(message_flow *f, bool patient)
 {
+    device *d = f->d;
     device_event *const event = f->ready[f->sent];
     bool done = true;
     if (patient) DEVICE_CALL(d, event_sync, event);
     else DEVICE_CALL(d, event_done, event, &done);
-    while (done && f->sent < f->sends && f->ready[f->sent] == event)
-        MPI_CHECK(MPI_Start(&f->send[f->sent++]));
+    while (done && f->sent < f->sends && f->ready[f->sent] == event) {
+        const int i = f->sent++;
+        const message_part *p = &f->out[i];
+        MPI_CHECK(MPI_Isend(f->from + p->at, (int)p->bytes, MPI_BYTE, p->rank, p->tag, f->comm, &f->send[i]));
+    }
     return done;
 }
 
 /* Takes arrived messages; with `patient`, waits for at least one. */
-static void receive_some(message_flow *f, bool patient, message_take *take, void *context)
+static void receive_some(message_flow *f, bool patient)
 {
     int count = 0;
     if (patient) MPI_CHECK(MPI_Waitsome(f->receives, f->receive, &count, f->arrived, MPI_STATUSES_IGNORE));
     else MPI_CHECK(MPI_Testsome(f->receives, f->receive, &count, f->arrived, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < count; i++) take(context, f->arrived[i]);
+    for (int i = 0; i < count; i++) f->take(f->context, f->arrived[i]);
     f->received += count;
 }
 
-void message_flow_progress(message_flow *f, device *d, message_take *take, void *context)
+void message_flow_progress(message_flow *f)
 {
-    while (f->sent < f->sends && send_next(f, d, false)) continue;
-    if (f->received < f->receives) receive_some(f, false, take, context);
+    while (f->sent < f->sends && send_next(f, false)) continue;
+    if (f->received < f->receives) receive_some(f, false);
 }
 
-void message_flow_end(message_flow *f, device *d, message_take *take, void *context)
+void message_flow_end(message_flow *f)
 {
     const bool one_event = f->sent < f->sends && f->ready[f->sent] == f->ready[f->sends - 1];
     /* nothing leaves before it, so asking again and again gains nothing */
-    if (one_event) (void)send_next(f, d, true);
-    while (f->sent < f->sends && f->received < f->receives) message_flow_progress(f, d, take, context);
-    while (f->sent < f->sends) (void)send_next(f, d, true);
-    while (f->received < f->receives) receive_some(f, true, take, context);
+    if (one_event) (void)send_next(f, true);
+    while (f->sent < f->sends && f->received < f->receives) message_flow_progress(f);
+    while (f->sent < f->sends) (void)send_next(f, true);
+    while (f->received < f->receives) receive_some(f, true);
     if (f->sends > 0) MPI_CHECK(MPI_Waitall(f->sends, f->send, MPI_STATUSES_IGNORE));
 }

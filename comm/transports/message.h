@@ -67,37 +67,44 @@ typedef struct message_part {
     int rank, tag;
     int64_t at, bytes;
 } message_part;
-/* Appends one to a list, which the caller frees. */
-void message_add(message_part **list, int *count, message_part m);
+
+/* ---- messages under way ---- */
+
+/* The messages of an exchange, which leave as soon as what they carry is there, and are handed on one by one
+ * as they arrive. The maker sets device, communicator, take and context, adds the messages, opens it, and
+ * closes it, which frees the lists. */
+typedef void message_take(void *context, int message);
+typedef struct message_flow {
+    device *d;
+    MPI_Comm comm;
+    message_take *take; /* is called for each that arrives */
+    void *context;
+    message_part *out, *in; /* [sends], [receives] */
+    int sends, receives;
+    device_event **ready;        /* [sends]: message k leaves behind ready[k]; neighbours may have the same
+                                  * one. The events are the maker's */
+    char *from;                  /* of the exchange under way, as are the numbers */
+    int sent, received;
+    MPI_Request *send, *receive; /* [sends], [receives] */
+    int *arrived;                /* [receives]: scratch of MPI_Testsome */
+} message_flow;
+
+void message_flow_add_out(message_flow *f, message_part m, device_event *ready);
+void message_flow_add_in(message_flow *f, message_part m);
+void message_flow_open(message_flow *f);
+void message_flow_close(message_flow *f);
+/* Posts the receives into `to`; then the caller records the events. */
+void message_flow_begin(message_flow *f, char *from, char *to);
+/* Sends what is ready, hands on what has arrived; never waits. */
+void message_flow_progress(message_flow *f);
+/* Waits until all have arrived and have been handed on, and all that is sent may be overwritten. */
+void message_flow_end(message_flow *f);
 
 /* ---- messages by NCCL, on the stream (transport_nccl.c) ---- */
 
 typedef struct message_nccl message_nccl; /* a communicator of NCCL's, which lives as long as its MPI one */
 /* NULL on all ranks, with the reason in why, where there is none. */
 message_nccl *message_nccl_of(const transport_links *on, sentence *why);
-/* Enqueues as many messages each way, of memory that kernels see. They match in the order of the senders. */
-void message_nccl_exchange(message_nccl *n, const message_part *out, char *from, const message_part *in,
-                           char *to, int count, device_stream *s);
-
-/* ---- messages by MPI ---- */
-
-/* The messages of one exchange, which leave as soon as what they carry is there, and are handed on one by one
- * as they arrive. */
-typedef struct message_flow {
-    int sends, receives;
-    MPI_Request *send, *receive; /* persistent; [sends], [receives] */
-    device_event **ready;        /* [sends]: message k leaves behind ready[k]; neighbours may have the same
-                                  * one. Not owned */
-    int sent, received;
-    int *arrived; /* [receives]: scratch of MPI_Testsome */
-} message_flow;
-typedef void message_take(void *context, int message);
-
-message_flow message_flow_create(const message_part *out, int sends, char *from, const message_part *in,
-                                 int receives, char *to, device_event **ready, MPI_Comm comm);
-void message_flow_destroy(message_flow *f);
-void message_flow_begin(message_flow *f); /* posts the receives; then the caller records the events */
-/* Starts what is ready, hands on what has arrived; never waits. */
-void message_flow_progress(message_flow *f, device *d, message_take *take, void *context);
-/* Waits until all have arrived and have been handed on, and all that is sent may be overwritten. */
-void message_flow_end(message_flow *f, device *d, message_take *take, void *context);
+/* Enqueues the flow's messages, as many each way, between memory that kernels see. They match in the order of
+ * the senders. */
+void message_nccl_exchange(message_nccl *n, const message_flow *f, char *from, char *to, device_stream *s);

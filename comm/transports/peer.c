@@ -15,6 +15,7 @@
 
 struct peer {
     device *d; /* not owned */
+    device_stream *s;
     MPI_Comm comm;
     void *own;
     size_t bytes;  /* of it */
@@ -40,12 +41,9 @@ static int probe_byte(int rank) { return 1 + rank % 251; }
 static void fill_own(peer *p, int byte)
 {
     device *d = p->d;
-    device_stream *s;
     if (!p->own) return;
-    DEVICE_CALL(d, stream_create, false, &s);
-    DEVICE_CALL(d, fill_bytes, p->own, byte, p->bytes, s);
-    DEVICE_CALL(d, stream_sync, s);
-    DEVICE_CALL(d, stream_destroy, &s);
+    DEVICE_CALL(d, fill_bytes, p->own, byte, p->bytes, p->s);
+    DEVICE_CALL(d, stream_sync, p->s);
 }
 
 /* why says that there is no memory for the own block. */
@@ -96,22 +94,19 @@ static void open_all(peer *p, const int *ranks, int count, void **theirs, senten
 static bool read_probes(peer *p, const int *ranks, int count, void *const *theirs, sentence *why)
 {
     device *d = p->d;
-    device_stream *s;
     unsigned char *seen;
-    DEVICE_CALL(d, stream_create, false, &s);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, PROBE_BYTES, (void **)&seen);
     for (int i = 0; i < count && !why->text[0]; i++) {
         if (!theirs[i] || theirs[i] == p->own) continue;
         bool right = true;
-        int code = d->copy(d, seen, theirs[i], PROBE_BYTES, s);
-        if (code == 0) code = d->stream_sync(d, s);
+        int code = d->copy(d, seen, theirs[i], PROBE_BYTES, p->s);
+        if (code == 0) code = d->stream_sync(d, p->s);
         for (int b = 0; b < PROBE_BYTES; b++) right = right && seen[b] == probe_byte(ranks[i]);
         if (code != 0 || !right)
             sentence_set(why, "rank %d reads the device memory of rank %d wrongly%s%s", ranks_mine(p->comm),
                          ranks[i], code ? ": " : "", code ? d->error_text(code) : "");
     }
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, seen);
-    DEVICE_CALL(d, stream_destroy, &s);
     const bool right = agree_or_say(!why->text[0], why, p->comm);
     fill_own(p, 0);
     MPI_CHECK(ranks_barrier(p->comm)); /* no rank stores into a block that is cleared later */
@@ -124,6 +119,7 @@ peer *peer_create(device *d, const int *ranks, int count, size_t bytes, void **t
     peer *p = CHECK_CALLOC(1, sizeof *p);
     why->text[0] = '\0';
     p->d = d;
+    DEVICE_CALL(d, stream_create, false, &p->s);
     MPI_CHECK(ranks_dup(comm, &p->comm));
     look_for_other_hosts(p, ranks, count, why);
     if (!why->text[0] && d->unshared)
@@ -148,6 +144,7 @@ void peer_destroy(peer **p)
     while ((*p)->openings > 0) DEVICE_CALL(d, handle_close, (*p)->mapped[--(*p)->openings]);
     MPI_CHECK(ranks_barrier((*p)->comm)); /* no rank maps the block any more */
     if ((*p)->own) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, (*p)->own);
+    DEVICE_CALL(d, stream_destroy, &(*p)->s);
     MPI_CHECK(ranks_free(&(*p)->comm));
     free((*p)->mapped);
     free(*p);

@@ -5,8 +5,7 @@
  * copies in run beside each other. Chunks that are together no longer than one share an event and a copy.
  *
  * Where all boxes are contiguous, aware, nccl, and staged on the host, need no buffers: cells are sent out of
- * the field and received into its ghosts. MPI's requests are persistent, so that it matches them and asks
- * CUDA about their memory once: for buffers, or for each of the fields that levels alternate between.
+ * the field and received into its ghosts.
  *
  * State, by MPI: IDLE -> begin -> PACKED -> (the first event behind the pack is done) -> UNDER_WAY -> end ->
  * IDLE. Invariant: no message is started, in either direction, before the work that begin found on the
@@ -23,32 +22,19 @@
 
 typedef enum message_state { IDLE, PACKED, UNDER_WAY } message_state;
 
-enum { FIELDS = 4 }; /* a further one takes the place of the one that has been there longest */
-
-typedef struct known_field {
-    void *field; /* NULL: none, or buffers */
-    message_flow flow;
-} known_field;
-
 typedef struct transport_message {
     transport base;
     message_nccl *nccl; /* NULL: messages go by MPI */
     bool in_place;      /* no buffers */
     bool chunked;       /* several copies each way */
-    /* [chunks], the parts of links' messages that travel by themselves, in the order of the links: of the
-     * buffers or, in place, of the field */
-    message_part *out, *in;
-    device_event **packed; /* [chunks]: what each waits for, neighbours perhaps for the same */
-    int chunks;
     pack_piece pack[PACK_PIECES_MAX];
     message_buffer sent, received;
     device_event *unpacked;
-    known_field known[FIELDS];
-    int oldest;
+    message_flow flow; /* chunks: the parts of links' messages that travel by themselves, in the order of the
+                        * links, as many each way: of the buffers or, in place, of the field */
     message_state state;
-    message_flow *flow; /* of the exchange under way, as is the next one */
-    void *field;
-    device_stream *stream; /* of the last exchange; NULL before the first */
+    void *field;           /* of the last exchange, as is the stream */
+    device_stream *stream; /* NULL before the first */
 } transport_message;
 
 /* ---- chunks ---- */
@@ -59,19 +45,17 @@ typedef struct transport_message {
 static void add_chunk(transport_message *m, const transport_link *l, int number, int64_t out_at,
                       int64_t in_at, int64_t bytes, bool own_event)
 {
-    const int k = m->chunks, tag = number * DECOMP_NEIGHBOURS, back = DECOMP_NEIGHBOURS - 1 - l->direction;
-    int receives = k;
+    const int tag = number * DECOMP_NEIGHBOURS, back = DECOMP_NEIGHBOURS - 1 - l->direction;
     device *d = m->base.on.d;
-    m->packed = CHECK_ALLOC(realloc(m->packed, ((size_t)k + 1) * sizeof *m->packed));
-    if (own_event) DEVICE_CALL(d, event_create, false, &m->packed[k]);
-    else m->packed[k] = m->packed[k - 1];
-    message_add(&m->in, &receives, (message_part){ l->rank, tag + back, in_at, bytes });
-    message_add(&m->out, &m->chunks, (message_part){ l->rank, tag + l->direction, out_at, bytes });
+    device_event *packed = own_event ? NULL : m->flow.ready[m->flow.sends - 1];
+    if (own_event) DEVICE_CALL(d, event_create, false, &packed);
+    message_flow_add_in(&m->flow, (message_part){ l->rank, tag + back, in_at, bytes });
+    message_flow_add_out(&m->flow, (message_part){ l->rank, tag + l->direction, out_at, bytes }, packed);
 }
 
 static bool is_last(const transport_message *m, int k) /* of those that share an event */
 {
-    return k + 1 == m->chunks || m->packed[k + 1] != m->packed[k];
+    return k + 1 == m->flow.sends || m->flow.ready[k + 1] != m->flow.ready[k];
 }
 
 static int64_t message_bytes(const transport_message *m, const transport_link *l)
@@ -99,30 +83,14 @@ static int64_t cut(transport_message *m)
         m->base.unpack[i] = (pack_piece){ l->receive, at / cell_bytes };
         for (int64_t from = 0; from < all_bytes; from += each) {
             const int64_t left = all_bytes - from, bytes = left < each ? left : each;
-            const bool own_event = m->chunks == 0 || together + bytes > usual_bytes;
-            if (m->chunks > 0 && own_event) m->chunked = true;
+            const bool own_event = m->flow.sends == 0 || together + bytes > usual_bytes;
+            if (m->flow.sends > 0 && own_event) m->chunked = true;
             add_chunk(m, l, (int)(from / each), out_at + from, in_at + from, bytes, own_event);
             together = own_event ? bytes : together + bytes;
         }
         at += message_align(all_bytes);
     }
     return at;
-}
-
-/* ---- requests ---- */
-
-/* field: NULL for buffers. */
-static message_flow *flow_for(transport_message *m, void *field)
-{
-    for (int i = 0; i < FIELDS; i++)
-        if (m->known[i].field == field && m->known[i].flow.send) return &m->known[i].flow;
-    known_field *k = &m->known[m->oldest];
-    m->oldest = (m->oldest + 1) % FIELDS;
-    message_flow_destroy(&k->flow);
-    *k = (known_field){ field,
-                        message_flow_create(m->out, m->chunks, field ? field : m->sent.mpi, m->in, m->chunks,
-                                            field ? field : m->received.mpi, m->packed, m->base.on.comm) };
-    return &k->flow;
 }
 
 /* ---- an exchange ---- */
@@ -132,11 +100,11 @@ static void copy_out(const transport_message *m)
 {
     device *d = m->base.on.d;
     int64_t from = 0;
-    for (int k = 0; k < m->chunks; k++) {
-        const int64_t end = m->out[k].at + m->out[k].bytes;
+    for (int k = 0; k < m->flow.sends; k++) {
+        const int64_t end = m->flow.out[k].at + m->flow.out[k].bytes;
         if (!is_last(m, k)) continue;
         message_buffer_to_mpi(&m->sent, from, end - from, m->stream);
-        DEVICE_CALL(d, event_record, m->packed[k], m->stream);
+        DEVICE_CALL(d, event_record, m->flow.ready[k], m->stream);
         from = end;
     }
 }
@@ -144,8 +112,14 @@ static void copy_out(const transport_message *m)
 static void take(void *context, int chunk)
 {
     const transport_message *m = context;
-    const message_part *c = &m->in[chunk];
+    const message_part *c = &m->flow.in[chunk];
     if (m->chunked) message_buffer_to_kernel(&m->received, c->at, c->bytes, m->stream);
+}
+
+/* Where messages begin or end: in the field, or in a buffer. */
+static char *memory_of(const transport_message *m, const message_buffer *b)
+{
+    return m->in_place ? m->field : b->mpi;
 }
 
 /* Posts the receives once the first event is done; waits for it if `patient`. */
@@ -155,10 +129,10 @@ static bool is_under_way(transport_message *m, bool patient)
     bool done = true;
     assert(m->state != IDLE);
     if (m->state == UNDER_WAY) return true;
-    if (m->chunks > 0 && patient) DEVICE_CALL(d, event_sync, m->packed[0]);
-    else if (m->chunks > 0) DEVICE_CALL(d, event_done, m->packed[0], &done);
+    if (m->flow.sends > 0 && patient) DEVICE_CALL(d, event_sync, m->flow.ready[0]);
+    else if (m->flow.sends > 0) DEVICE_CALL(d, event_done, m->flow.ready[0], &done);
     if (!done) return false;
-    message_flow_begin(m->flow);
+    message_flow_begin(&m->flow, memory_of(m, &m->sent), memory_of(m, &m->received));
     m->state = UNDER_WAY;
     return true;
 }
@@ -166,7 +140,7 @@ static bool is_under_way(transport_message *m, bool patient)
 static void message_progress(transport *t)
 {
     transport_message *m = (transport_message *)t;
-    if (is_under_way(m, false)) message_flow_progress(m->flow, t->on.d, take, m);
+    if (is_under_way(m, false)) message_flow_progress(&m->flow);
 }
 
 static void message_begin(transport *t, void *field, device_stream *s)
@@ -179,11 +153,9 @@ static void message_begin(transport *t, void *field, device_stream *s)
     m->stream = s;
     if (!m->in_place) DEVICE_CALL(d, pack, &t->on.shape, field, m->sent.kernel, m->pack, t->on.count, s);
     if (m->nccl) {
-        message_nccl_exchange(m->nccl, m->out, m->in_place ? field : m->sent.kernel, m->in,
-                              m->in_place ? field : m->received.kernel, m->chunks, s);
+        message_nccl_exchange(m->nccl, &m->flow, memory_of(m, &m->sent), memory_of(m, &m->received), s);
         return;
     }
-    m->flow = flow_for(m, m->in_place ? field : NULL);
     m->state = PACKED;
     copy_out(m);
     message_progress(t);
@@ -195,7 +167,7 @@ static void message_end(transport *t)
     device *d = t->on.d;
     if (!m->nccl) {
         (void)is_under_way(m, true);
-        message_flow_end(m->flow, d, take, m);
+        message_flow_end(&m->flow);
         m->state = IDLE;
     }
     if (m->in_place) return;
@@ -212,15 +184,12 @@ static void message_destroy(transport **t)
     assert(m->state == IDLE);
     DEVICE_CHECK(d, d->synchronize(d)); /* not the event, which a captured exchange has recorded for its
                                          * graph */
-    for (int i = 0; i < FIELDS; i++) message_flow_destroy(&m->known[i].flow);
-    for (int k = 0; k < m->chunks; k++)
-        if (is_last(m, k)) DEVICE_CALL(d, event_destroy, &m->packed[k]);
+    for (int k = 0; k < m->flow.sends; k++)
+        if (is_last(m, k)) DEVICE_CALL(d, event_destroy, &m->flow.ready[k]);
+    message_flow_close(&m->flow);
     DEVICE_CALL(d, event_destroy, &m->unpacked);
     message_buffer_destroy(&m->sent);
     message_buffer_destroy(&m->received);
-    free(m->packed);
-    free(m->out);
-    free(m->in);
     free(m);
     *t = NULL;
 }
@@ -239,10 +208,11 @@ transport *transport_message_create(const transport_links *on, sentence *why)
                            .destroy = message_destroy,
                            .on = *on };
     m->in_place = reaches_fields && transport_all_contiguous(on);
+    m->flow = (message_flow){ .d = on->d, .comm = on->comm, .take = take, .context = m };
     const int64_t bytes = cut(m);
     m->sent = message_buffer_create(on->d, on->kind, m->in_place ? 0 : bytes);
     m->received = message_buffer_create(on->d, on->kind, m->in_place ? 0 : bytes);
     DEVICE_CALL(on->d, event_create, false, &m->unpacked);
-    if (!by_nccl && !m->in_place) (void)flow_for(m, NULL);
+    message_flow_open(&m->flow);
     return &m->base;
 }

@@ -91,19 +91,20 @@ static int end_communicator(MPI_Comm comm, int key, void *attribute, void *state
     return nccl.comm_destroy(attribute) == ncclSuccess ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-/* NULL on all ranks, with the reason, where it cannot be made. */
-static ncclComm_t communicator_of(const device *d, MPI_Comm comm, sentence *why)
+message_nccl *message_nccl_of(const transport_links *on, sentence *why)
 {
+    const MPI_Comm comm = on->comm;
     const int rank = ranks_mine(comm), ranks = ranks_count(comm);
     ncclComm_t made = NULL;
     ncclUniqueId id;
     int there = 0;
+    for (int i = 1; i < on->count; i++) assert(on->link[i].direction > on->link[i - 1].direction);
     if (communicator_key == MPI_KEYVAL_INVALID)
         MPI_CHECK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_communicator, &communicator_key, NULL));
     MPI_CHECK(MPI_Comm_get_attr(comm, communicator_key, &made, &there));
-    if (there) return made;
-    if (d->kind != DEVICE_CUDA) sentence_set(why, "the host device has transport staged only");
-    if (!agree_or_say(d->kind == DEVICE_CUDA, why, comm)) return NULL;
+    if (there) return (message_nccl *)made;
+    if (on->d->kind != DEVICE_CUDA) sentence_set(why, "the host device has transport staged only");
+    if (!agree_or_say(on->d->kind == DEVICE_CUDA, why, comm)) return NULL;
     if (!agree_or_say(open_library(why), why, comm)) return NULL;
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0); /* multicast serves collectives; sends and receives need none
                                                * of its memory */
@@ -118,26 +119,23 @@ static ncclComm_t communicator_of(const device *d, MPI_Comm comm, sentence *why)
         return NULL;
     }
     MPI_CHECK(MPI_Comm_set_attr(comm, communicator_key, made));
-    return made;
+    return (message_nccl *)made;
 }
 
-void message_nccl_exchange(message_nccl *n, const message_part *out, char *from, const message_part *in,
-                           char *to, int count, device_stream *s)
+void message_nccl_exchange(message_nccl *n, const message_flow *f, char *from, char *to, device_stream *s)
 {
     ncclComm_t comm = (ncclComm_t)n;
     cudaStream_t stream = device_cuda_stream(s);
     NCCL_CHECK(nccl.group_start());
-    for (int i = 0; i < count; i++)
-        NCCL_CHECK(nccl.send(from + out[i].at, (size_t)out[i].bytes, ncclUint8, out[i].rank, comm, stream));
-    for (int i = count - 1; i >= 0; i--)
-        NCCL_CHECK(nccl.recv(to + in[i].at, (size_t)in[i].bytes, ncclUint8, in[i].rank, comm, stream));
+    for (int i = 0; i < f->sends; i++) {
+        const message_part *m = &f->out[i];
+        NCCL_CHECK(nccl.send(from + m->at, (size_t)m->bytes, ncclUint8, m->rank, comm, stream));
+    }
+    for (int i = f->receives - 1; i >= 0; i--) {
+        const message_part *m = &f->in[i];
+        NCCL_CHECK(nccl.recv(to + m->at, (size_t)m->bytes, ncclUint8, m->rank, comm, stream));
+    }
     NCCL_CHECK(nccl.group_end());
-}
-
-message_nccl *message_nccl_of(const transport_links *on, sentence *why)
-{
-    for (int i = 1; i < on->count; i++) assert(on->link[i].direction > on->link[i - 1].direction);
-    return (message_nccl *)communicator_of(on->d, on->comm, why);
 }
 
 #else
@@ -148,8 +146,7 @@ message_nccl *message_nccl_of(const transport_links *on, sentence *why)
     return NULL;
 }
 
-void message_nccl_exchange(message_nccl *n, const message_part *out, char *from, const message_part *in,
-                           char *to, int count, device_stream *s)
+void message_nccl_exchange(message_nccl *n, const message_flow *f, char *from, char *to, device_stream *s)
 {
 }
 

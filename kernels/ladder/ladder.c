@@ -84,13 +84,6 @@ int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v)
 
 /* ---- random data ---- */
 
-enum { LINE_CELLS = 1024, PIECE_CELLS = 1 << 22 };
-
-typedef union cells_any {
-    float f32[LINE_CELLS];
-    double f64[LINE_CELLS];
-} cells_any;
-
 int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed)
 {
     const field_shape row = { c->type, cells, 1, 0, 0, cells, 0, ladder_bytes(c, cells) };
@@ -113,19 +106,11 @@ static folded fold(dtype t, int64_t cells, uint64_t seed)
     uint32_t word_xor = 0;
     uint64_t cell_sum = 0;
 #pragma omp parallel for schedule(static) reduction(^ : word_xor) reduction(+ : cell_sum)
-    for (int64_t at = 0; at < cells; at += LINE_CELLS) {
-        union {
-            cells_any cell;
-            uint32_t u32[LINE_CELLS];
-            uint64_t u64[LINE_CELLS];
-        } line;
-        const int64_t count = cells - at < LINE_CELLS ? cells - at : LINE_CELLS;
-        ladder_random(t, &line, at, count, seed);
-        for (int64_t i = 0; i < count; i++) {
-            const uint64_t bits = t == DTYPE_F32 ? line.u32[i] : line.u64[i];
-            word_xor ^= (uint32_t)bits ^ (uint32_t)(bits >> 32);
-            cell_sum += bits;
-        }
+    for (int64_t i = 0; i < cells; i++) {
+        const double u = cell_random(seed, (uint64_t)i);
+        const uint64_t bits = t == DTYPE_F32 ? cell_bits_f32((float)u) : cell_bits_f64(u);
+        word_xor ^= (uint32_t)bits ^ (uint32_t)(bits >> 32);
+        cell_sum += bits;
     }
     return (folded){ word_xor, cell_sum };
 }
@@ -144,6 +129,13 @@ int ladder_poison(ladder_case *c, void *device_data, size_t bytes)
 }
 
 /* ---- comparison ---- */
+
+enum { LINE_CELLS = 1024, PIECE_CELLS = 1 << 22 };
+
+typedef union cells_any {
+    float f32[LINE_CELLS];
+    double f64[LINE_CELLS];
+} cells_any;
 
 /* The first cell of a piece that differs, or cells. */
 static int64_t first_difference(dtype t, const void *found, int64_t first, int64_t cells,
@@ -260,11 +252,7 @@ int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v
     return ladder_compare(c, c->out, c->out_cells, places_answer, &p, v);
 }
 
-void ladder_right(ladder_verdict *v)
-{
-    v->right = true;
-    v->why.text[0] = '\0';
-}
+void ladder_right(ladder_verdict *v) { *v = (ladder_verdict){ .right = true }; }
 
 void ladder_wrong(ladder_verdict *v, const char *format, ...)
 {

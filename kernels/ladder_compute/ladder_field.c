@@ -1,7 +1,6 @@
-/* The host's answer to a pass: one formula, one cell after the other, no tiles, no vectors by hand, so that
- * it shares nothing with the kernels but cell.h. Inputs are never read back: a cell's number follows from its
- * index. Whole allocations are compared, so that a cell written beside the box shows as well. The answer to
- * several time steps is as many single sweeps of the host device. */
+/* The answer to a pass is the host device's, to several time steps as many single sweeps of it. Inputs are
+ * never read back: a cell's number follows from its index. A pass's whole allocations are compared, so that a
+ * cell written beside the box shows as well. */
 #include <string.h>
 
 #include "device/device_host.h"
@@ -37,68 +36,6 @@ int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y)
 
 /* ---- the pass ---- */
 
-enum { LINE_CELLS = 1024 }; /* that are computed together */
-
-typedef union line {
-    float f32[LINE_CELLS + 2 * STENCIL_RADIUS_MAX];
-    double f64[LINE_CELLS + 2 * STENCIL_RADIUS_MAX];
-} line;
-
-/* One term of n sums. The first is a product: onto -0. */
-DEVICE_HOST_CLONES
-static void add(dtype t, void *restrict sum, const line *restrict row, int at, double w, int64_t n,
-                bool first)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const double before = first ? -0.0 : ladder_get(t, sum, i);
-        ladder_put(t, sum, i, ladder_fma_of(t, w, ladder_get(t, row, at + i), before));
-    }
-}
-
-/* n cells from the one of that index on: the terms in their order, each over all cells. */
-static void pass(const ladder_field *s, dtype t, int64_t index, int64_t n, void *sum)
-{
-    const int r = s->op.radius, rows = s->op.form == STENCIL_LINE ? 0 : r;
-    line row[2 * STENCIL_RADIUS_MAX + 1];
-    for (int dy = -rows; dy <= rows; dy++)
-        ladder_random(t, &row[rows + dy], index + dy * (s->shape.nx + 2 * s->shape.depth_x) - r, n + 2 * r,
-                      LADDER_FIELD_CUR);
-    for (int k = 0; k < stencil_weights(s->op.form, r); k++) {
-        int dx, dy;
-        stencil_weight_place(s->op.form, r, k, &dx, &dy);
-        add(t, sum, &row[rows + dy], r + dx, s->op.weight[k], n, k == 0);
-    }
-    if (!s->op.has_prev) return;
-    ladder_random(t, row, index, n, LADDER_FIELD_PREV);
-    add(t, sum, row, 0, s->op.beta, n, false);
-}
-
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* Cells of an allocation: own ones row by row, the rest poisoned still. */
-static void pass_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const ladder_field *s = context;
-    const field_shape *f = &s->shape;
-    const int64_t end = first + count, last_row = least(f->ny - 1, (end - f->origin) / f->pitch);
-    memset(out, 0xff, (size_t)count * dtype_bytes(t));
-    for (int64_t y = most(0, (first - f->origin) / f->pitch); y <= last_row; y++) {
-        const int64_t row = field_index(f, 0, y), low = most(first, row),
-                      high = least(end, field_index(f, f->nx, y));
-        for (int64_t at = low; at < high; at += LINE_CELLS)
-            pass(s, t, ladder_field_index(f, at - row, y), least(high - at, LINE_CELLS),
-                 (char *)out + (size_t)(at - first) * dtype_bytes(t));
-    }
-}
-
-int ladder_field_verify(ladder_case *c, ladder_verdict *v)
-{
-    const ladder_field *s = c->state;
-    const int64_t cells = (int64_t)(s->shape.bytes / dtype_bytes(c->type)); /* of the allocation */
-    return ladder_compare(c, c->out, cells, pass_answer, s, v);
-}
-
 int ladder_field_prepare(ladder_case *c, stencil_form form, int radius, bool has_prev)
 {
     ladder_field *s = c->state;
@@ -120,6 +57,27 @@ int ladder_field_pass(ladder_case *c)
     const ladder_field *s = c->state;
     const box own = field_own(&s->shape);
     return c->d->stencil_pass(c->d, &s->shape, c->out, c->in, s->prev, &own, 1, c->stream);
+}
+
+/* Cells of the host's allocation. */
+static void host_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    memcpy(out, (const char *)context + (size_t)first * dtype_bytes(t), (size_t)count * dtype_bytes(t));
+}
+
+int ladder_field_verify(ladder_case *c, ladder_verdict *v)
+{
+    const ladder_field *s = c->state;
+    const int64_t cells = (int64_t)(s->shape.bytes / dtype_bytes(c->type)); /* of the allocation */
+    ladder_case host = { .rung = c->rung, .d = device_host_create(0), .type = c->type };
+    ((ladder_field *)ladder_state(&host, sizeof *s))->shape = s->shape;
+    int code = ladder_field_prepare(&host, s->op.form, s->op.radius, s->op.has_prev);
+    if (!code) code = ladder_field_pass(&host);
+    if (code) ladder_wrong(v, "the host has no answer: %s", host.d->error_text(code));
+    code = code ? 0 : ladder_compare(c, c->out, cells, host_answer, host.out, v);
+    ladder_close(&host);
+    device_destroy(&host.d);
+    return code;
 }
 
 /* ---- several time steps ---- */

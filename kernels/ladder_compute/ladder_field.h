@@ -25,7 +25,7 @@ int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
  * for each fma after it. */
 int ladder_field_prepare(ladder_case *c, stencil_form form, int radius, bool has_prev);
 int ladder_field_pass(ladder_case *c); /* enqueue: the device's own */
-/* All of c->out against one pass over the own cells, ghosts and slack poisoned as they were. */
+/* All of c->out against the host device's pass, ghosts and slack poisoned as they were. */
 int ladder_field_verify(ladder_case *c, ladder_verdict *v);
 
 /* ---- several time steps of a star of radius 1 over a plane ---- */
@@ -35,6 +35,7 @@ typedef struct ladder_steps {
     stencil op;
     boundary sides;
     int steps;
+    void *between; /* of fused: the steps between the first and the last go to it and to c->out in turn */
 } ladder_steps;
 
 /* All but the shape, of which `cells` are own ones. work: words_moved for each of them. */
@@ -46,5 +47,20 @@ int ladder_steps_fill(device *d, const ladder_steps *of, void *field, device_str
 int ladder_steps_ghosts(device *d, const ladder_steps *of, void *field, int64_t depth, device_stream *s);
 /* The own cells of `seen`, in the host's memory, against as many single sweeps. */
 void ladder_steps_compare(const ladder_steps *of, const void *seen, ladder_verdict *v);
+
+/* ---- fused, the same on every device ----
+ * `steps` sweeps in a periodic plane, from c->in, which stays as it is but for its ghosts, to c->out. A
+ * repetition starts with the fill of the ghosts, as a program's step does. */
+
+enum { LADDER_FUSED_NX, LADDER_FUSED_NY, LADDER_FUSED_STEPS, LADDER_FUSED_PARAMETERS };
+enum { LADDER_FUSED_STEPS_MAX = 12 };
+
+/* The state is a ladder_steps, with ghosts `steps` deep. work: what single sweeps move, one word that each
+ * step reads and one that it writes: fusing passes that ceiling */
+int ladder_fused_prepare(ladder_case *c);
+int ladder_fused_verify(ladder_case *c, ladder_verdict *v);
+/* enqueue: one sweep after the other; the device's own fused sweeps */
+int ladder_fused_singly(ladder_case *c);
+int ladder_fused_production(ladder_case *c);
 
 LINKAGE_C_END

@@ -1,38 +1,38 @@
 /* fused on the host, and its problem on every device. The lesson: docs/teaching/fused.md. */
-#include "ladder_compute/ladder_fused.h"
+#include "ladder_compute/ladder_field.h"
 
 int ladder_fused_prepare(ladder_case *c)
 {
     const int steps = (int)c->value[LADDER_FUSED_STEPS];
     const int64_t nx = c->value[LADDER_FUSED_NX], ny = c->value[LADDER_FUSED_NY];
     const boundary_side periodic = { BOUNDARY_PERIODIC, 0 };
-    ladder_fused *s = ladder_state(c, sizeof *s);
-    const size_t bytes = (s->of.shape = field_shape_make(c->type, nx, ny, steps, steps)).bytes;
-    ladder_steps_open(c, &s->of, steps, (boundary){ periodic, periodic, periodic, periodic }, nx * ny,
+    ladder_steps *s = ladder_state(c, sizeof *s);
+    const size_t bytes = (s->shape = field_shape_make(c->type, nx, ny, steps, steps)).bytes;
+    ladder_steps_open(c, s, steps, (boundary){ periodic, periodic, periodic, periodic }, nx * ny,
                       2 * steps);
     int code = ladder_alloc_poisoned(c, bytes, &c->in);
     if (!code) code = ladder_alloc_poisoned(c, bytes, &c->out);
     if (!code) code = ladder_alloc_poisoned(c, bytes, &s->between);
-    if (!code) code = ladder_steps_fill(c->d, &s->of, c->in, c->stream);
-    return code ? code : c->d->stencil_bind(c->d, &s->of.op);
+    if (!code) code = ladder_steps_fill(c->d, s, c->in, c->stream);
+    return code ? code : c->d->stencil_bind(c->d, &s->op);
 }
 
 /* The field that pass number `left` before the last writes: the last one's is c->out. */
 static void *target(const ladder_case *c, int left)
 {
-    return left % 2 == 0 ? c->out : ((const ladder_fused *)c->state)->between;
+    return left % 2 == 0 ? c->out : ((const ladder_steps *)c->state)->between;
 }
 
 int ladder_fused_singly(ladder_case *c)
 {
-    const ladder_fused *s = c->state;
-    const box own = field_own(&s->of.shape);
+    const ladder_steps *s = c->state;
+    const box own = field_own(&s->shape);
     void *from = c->in;
     int code = 0;
-    for (int left = s->of.steps - 1; left >= 0 && !code; left--) {
+    for (int left = s->steps - 1; left >= 0 && !code; left--) {
         void *const to = target(c, left);
-        code = ladder_steps_ghosts(c->d, &s->of, from, 1, c->stream);
-        if (!code) code = c->d->stencil_pass(c->d, &s->of.shape, to, from, NULL, &own, 1, c->stream);
+        code = ladder_steps_ghosts(c->d, s, from, 1, c->stream);
+        if (!code) code = c->d->stencil_pass(c->d, &s->shape, to, from, NULL, &own, 1, c->stream);
         from = to;
     }
     return code;
@@ -40,18 +40,18 @@ int ladder_fused_singly(ladder_case *c)
 
 int ladder_fused_production(ladder_case *c)
 {
-    const ladder_fused *s = c->state;
-    const field_shape *f = &s->of.shape;
+    const ladder_steps *s = c->state;
+    const field_shape *f = &s->shape;
     void *from = c->in;
-    int passes = 0, code = ladder_steps_ghosts(c->d, &s->of, from, s->of.steps, c->stream);
-    for (int left = s->of.steps; left > 0; left -= c->d->temporal_steps(c->d, left, false)) passes++;
-    for (int left = s->of.steps; left > 0 && !code;) {
+    int passes = 0, code = ladder_steps_ghosts(c->d, s, from, s->steps, c->stream);
+    for (int left = s->steps; left > 0; left -= c->d->temporal_steps(c->d, left, false)) passes++;
+    for (int left = s->steps; left > 0 && !code;) {
         const int steps = c->d->temporal_steps(c->d, left, false);
         void *const to = target(c, --passes);
         left -= steps;
         const box cells = box_make(-left, f->nx + left, -left, f->ny + left); /* what passes to come read */
         code =
-            c->d->temporal_pass(c->d, f, to, NULL, from, NULL, cells, steps, &s->of.sides, NULL, c->stream);
+            c->d->temporal_pass(c->d, f, to, NULL, from, NULL, cells, steps, &s->sides, NULL, c->stream);
         from = to;
     }
     return code;
@@ -59,7 +59,7 @@ int ladder_fused_production(ladder_case *c)
 
 int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
 {
-    const ladder_steps *of = &((const ladder_fused *)c->state)->of;
+    const ladder_steps *of = c->state;
     void *seen = NULL;
     int code = ladder_alloc(c, DEVICE_MEMORY_PINNED, of->shape.bytes, &seen);
     if (!code) code = ladder_fetch(c, seen, c->out, of->shape.bytes);

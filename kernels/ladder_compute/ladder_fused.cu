@@ -1,7 +1,7 @@
 /* fused: how is a copy exceeded, by several time steps in one pass? The lesson: docs/teaching/fused.md. */
 #include "cuda/vector_cuda.cuh"
 #include "ladder/ladder_kernel.cuh"
-#include "ladder_compute/ladder_fused.h"
+#include "ladder_compute/ladder_field.h"
 
 namespace {
 
@@ -51,7 +51,7 @@ template <typename T>
 int launch_pass(ladder_case *c, void (*kernel)(T *, const T *, int64_t, int64_t, int64_t), int stored_x,
                 int stored_y, int threads, size_t shared_bytes)
 {
-    const field_shape *f = &((const ladder_fused *)c->state)->of.shape;
+    const field_shape *f = &((const ladder_steps *)c->state)->shape;
     const dim3 grid(ladder_blocks(f->nx, stored_x), ladder_blocks(f->ny, stored_y));
     kernel<<<grid, threads, shared_bytes, device_cuda_stream(c->stream)>>>(
         (T *)field_at(f, c->out, 0, 0), (const T *)field_at(f, c->in, 0, 0), f->pitch, f->nx, f->ny);
@@ -125,7 +125,7 @@ template <typename T> int launch_steps(ladder_case *c)
 
 int run_once(ladder_case *c)
 {
-    const ladder_steps *of = &((const ladder_fused *)c->state)->of;
+    const ladder_steps *of = (const ladder_steps *)c->state;
     const int code = ladder_steps_ghosts(c->d, of, c->in, of->steps, c->stream);
     if (code) return code;
     return c->type == DTYPE_F32 ? launch_steps<float>(c) : launch_steps<double>(c);
@@ -140,7 +140,7 @@ int prepare_once(ladder_case *c)
     }
     const int code = ladder_fused_prepare(c);
     if (code) return code;
-    return ladder_upload(c, ((const ladder_fused *)c->state)->of.op.weight, weight_f32, weight_f64);
+    return ladder_upload(c, ((const ladder_steps *)c->state)->op.weight, weight_f32, weight_f64);
 }
 
 const int64_t once_steps[] = { 1, 2, 4, 8 }, steps[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12 };

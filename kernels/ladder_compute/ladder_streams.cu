@@ -16,8 +16,8 @@ enum { STREAMS_MOST = 32, WARP = 32 };
 typedef struct work {
     int streams;
     cudaStream_t stream[STREAMS_MOST];
-    cudaEvent_t begun, done[STREAMS_MOST + 1]; /* one for each stream, and one more */
-    device_graph *graph;                       /* NULL, or what a repetition launches */
+    cudaEvent_t mark;    /* a wait is for its last record so far, so that one serves all */
+    device_graph *graph; /* NULL, or what a repetition launches */
 } work;
 
 work *work_of(const ladder_case *c) { return (work *)c->state; }
@@ -94,11 +94,9 @@ int open_streams(ladder_case *c, int streams, unsigned flags, int priority)
 {
     work *w = (work *)ladder_state(c, sizeof *w);
     w->streams = streams;
-    int code = cudaEventCreateWithFlags(&w->begun, cudaEventDisableTiming);
+    int code = cudaEventCreateWithFlags(&w->mark, cudaEventDisableTiming);
     for (int s = 0; s < streams && !code; s++)
         code = cudaStreamCreateWithPriority(&w->stream[s], flags, s == 0 ? priority : 0);
-    for (int s = 0; s <= streams && !code; s++)
-        code = cudaEventCreateWithFlags(&w->done[s], cudaEventDisableTiming);
     return code;
 }
 
@@ -110,25 +108,29 @@ void close_streams(ladder_case *c)
     (void)c->d->synchronize(c->d);
     for (int s = 0; s < w->streams; s++)
         if (w->stream[s]) (void)cudaStreamDestroy(w->stream[s]);
-    for (int s = 0; s <= w->streams; s++)
-        if (w->done[s]) (void)cudaEventDestroy(w->done[s]);
-    if (w->begun) (void)cudaEventDestroy(w->begun);
+    if (w->mark) (void)cudaEventDestroy(w->mark);
 }
 
 int fork(ladder_case *c)
 {
     const work *w = work_of(c);
-    int code = cudaEventRecord(w->begun, stream_of(c));
-    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->begun, 0);
+    int code = cudaEventRecord(w->mark, stream_of(c));
+    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->mark, 0);
     return code;
+}
+
+/* c->stream waits for what is on s. */
+int wait_for(ladder_case *c, cudaStream_t s)
+{
+    const int code = cudaEventRecord(work_of(c)->mark, s);
+    return code ? code : cudaStreamWaitEvent(stream_of(c), work_of(c)->mark, 0);
 }
 
 int join(ladder_case *c)
 {
     const work *w = work_of(c);
     int code = 0;
-    for (int s = 0; s < w->streams && !code; s++) code = cudaEventRecord(w->done[s], w->stream[s]);
-    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(stream_of(c), w->done[s], 0);
+    for (int s = 0; s < w->streams && !code; s++) code = wait_for(c, w->stream[s]);
     return code;
 }
 
@@ -151,13 +153,12 @@ int trap_enqueue(ladder_case *c)
 {
     const work *w = work_of(c);
     int code = fork(c);
-    if (!code) code = cudaStreamWaitEvent(cudaStreamLegacy, w->begun, 0);
+    if (!code) code = cudaStreamWaitEvent(cudaStreamLegacy, w->mark, 0);
     for (int s = 0; s < w->streams && !code; s++) {
         code = advance(c, cells_of(c, s), LONG_STEPS, 0, w->stream[s]);
         if (!code) code = advance(c, cells_of(c, w->streams), SHORT_STEPS, s, cudaStreamLegacy);
     }
-    if (!code) code = cudaEventRecord(w->done[w->streams], cudaStreamLegacy);
-    if (!code) code = cudaStreamWaitEvent(stream_of(c), w->done[w->streams], 0);
+    if (!code) code = wait_for(c, cudaStreamLegacy);
     return code ? code : join(c);
 }
 
@@ -210,17 +211,16 @@ int urgent_before(ladder_case *c)
     const work *w = work_of(c);
     const cudaStream_t s = w->stream[1];
     int code = cudaStreamSynchronize(s);
-    if (!code) code = cudaEventRecord(w->begun, s);
+    if (!code) code = cudaEventRecord(w->mark, s);
     if (!code) code = launch_chains(c, c->out, c->out_cells, LOAD_THREADS, LOAD_STEPS, 0, s);
-    return code ? code : cudaEventSynchronize(w->begun);
+    return code ? code : cudaEventSynchronize(w->mark);
 }
 
 int urgent_enqueue(ladder_case *c)
 {
-    const work *w = work_of(c);
-    int code = advance(c, c->in, SHORT_STEPS, 0, w->stream[0]);
-    if (!code) code = cudaEventRecord(w->done[0], w->stream[0]);
-    return code ? code : cudaStreamWaitEvent(stream_of(c), w->done[0], 0);
+    const cudaStream_t s = work_of(c)->stream[0];
+    const int code = advance(c, c->in, SHORT_STEPS, 0, s);
+    return code ? code : wait_for(c, s);
 }
 
 /* ---- dependent kernels: launched one by one, and as a graph ---- */

@@ -21,11 +21,7 @@ static int prepare(ladder_case *c)
 
 static uint32_t word_at(int64_t i)
 {
-    float u;
-    uint32_t bits;
-    ladder_random(DTYPE_F32, &u, i, 1, LADDER_SEED);
-    memcpy(&bits, &u, sizeof bits);
-    return bits;
+    return (uint32_t)cell_bits_f32((float)cell_random(LADDER_SEED, (uint64_t)i));
 }
 
 /* ---- stride ---- */

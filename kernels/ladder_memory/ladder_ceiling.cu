@@ -31,7 +31,7 @@ int moved_prepare(ladder_case *c)
 typedef struct back {
     void *from, *to;
     device_stream *stream;
-    device_event *begun, *ended;
+    device_event *mark; /* a wait is for its last record so far */
 } back;
 
 int both_prepare(ladder_case *c)
@@ -42,28 +42,26 @@ int both_prepare(ladder_case *c)
     if (!code) code = ladder_alloc_random(c, c->size, LADDER_SEED, &b->from);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, ladder_bytes(c, c->size), &b->to);
     if (!code) code = d->stream_create(d, false, &b->stream);
-    if (!code) code = d->event_create(d, false, &b->begun);
-    return code ? code : d->event_create(d, false, &b->ended);
+    return code ? code : d->event_create(d, false, &b->mark);
 }
 
 int both_enqueue(ladder_case *c)
 {
     device *d = c->d;
     const back *b = (const back *)c->state;
-    int code = d->event_record(d, b->begun, c->stream);
-    if (!code) code = d->event_wait(d, b->begun, b->stream);
+    int code = d->event_record(d, b->mark, c->stream);
+    if (!code) code = d->event_wait(d, b->mark, b->stream);
     if (!code) code = ladder_copy(c);
     if (!code) code = d->copy(d, b->to, b->from, ladder_bytes(c, c->size), b->stream);
-    if (!code) code = d->event_record(d, b->ended, b->stream);
-    return code ? code : d->event_wait(d, b->ended, c->stream);
+    if (!code) code = d->event_record(d, b->mark, b->stream);
+    return code ? code : d->event_wait(d, b->mark, c->stream);
 }
 
 void both_destroy(ladder_case *c)
 {
     back *b = (back *)c->state;
     if (b && b->stream) (void)c->d->stream_destroy(c->d, &b->stream);
-    if (b && b->begun) (void)c->d->event_destroy(c->d, &b->begun);
-    if (b && b->ended) (void)c->d->event_destroy(c->d, &b->ended);
+    if (b && b->mark) (void)c->d->event_destroy(c->d, &b->mark);
 }
 
 int both_verify(ladder_case *c, ladder_verdict *v)

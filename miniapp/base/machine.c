@@ -53,7 +53,7 @@ json_t *machine_gather(const topology *t, json_t *mine)
     char *const padded = CHECK_ALLOC(calloc((size_t)width, 1));
     char *const all = CHECK_ALLOC(calloc((size_t)t->ranks, (size_t)width));
     memcpy(padded, text, (size_t)bytes);
-    MPI_CHECK(ranks_gather(padded, (size_t)width, all, t->comm));
+    MPI_CHECK(ranks_allgather(padded, (size_t)width, all, t->comm));
     json_t *const ranks = t->rank == 0 ? json_array() : NULL;
     for (int i = 0; i < t->ranks && ranks; i++)
         json_array_append_new(ranks, json_loads(all + (size_t)i * (size_t)width, JSON_DECODE_ANY, NULL));

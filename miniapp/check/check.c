@@ -116,7 +116,7 @@ static void gather_ranks(check *c)
     snprintf(mine.gpu, sizeof mine.gpu, "%.63s", c->d->kind == DEVICE_CUDA ? c->d->name : "");
     snprintf(mine.uuid, sizeof mine.uuid, "%s", c->d->uuid);
     snprintf(mine.pci, sizeof mine.pci, "%s", top->pci);
-    MPI_CHECK(ranks_gather(&mine, sizeof mine, c->found.rank, top->comm));
+    MPI_CHECK(ranks_allgather(&mine, sizeof mine, c->found.rank, top->comm));
     while (h->rank[begin + c->number] != top->rank) c->number++;
     c->here = h->begin[h->of[top->rank] + 1] - begin;
     MPI_CHECK(MPI_Allreduce(&c->here, &c->most_here, 1, MPI_INT, MPI_MAX, top->comm));

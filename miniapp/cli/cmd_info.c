@@ -54,7 +54,8 @@ static json_t *rank_json(const topology *t, device *d)
                      "free_bytes", (json_int_t)free_bytes, "memory_limit", host_limit_name[by], "threads",
                      d->threads, "cpus", t->binding, "numa_nodes", record_text_or_null(at->nodes),
                      "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(),
-                     "gpu_cpus", record_text_or_null(at->near_cpus), "wrong", record_text_or_null(t->wrong.text));
+                     "gpu_cpus", record_text_or_null(at->near_cpus), "wrong",
+                     record_text_or_null(t->wrong.text));
 }
 
 #ifdef WEFT_DEBUG

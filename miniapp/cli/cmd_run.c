@@ -102,13 +102,13 @@ static int write_outputs(run *r, sentence *why)
     return 0;
 }
 
-static void add_phase(run *r, timer_gather *g, int depth, const char *name, double seconds)
+static void add_phase(run *r, int depth, const char *name, double seconds)
 {
     report_phase *p = &r->report.phase[r->report.phases++];
     assert(r->report.phases <= REPORT_PHASES_MAX);
     p->name = name;
     p->depth = depth;
-    timer_gather_add(g, seconds, &p->seconds);
+    p->seconds = timer_over_ranks(seconds, r->sim.top.comm);
 }
 
 /* Step times are those of the slowest rank, whose mean is longest. */
@@ -134,36 +134,36 @@ static void own_steps(run *r)
 }
 
 /* Time that no norm, checkpoint or series took is the steps'. */
-static void add_phases(run *r, timer_gather *g, const loop_result *l)
+static void add_phases(run *r, const loop_result *l)
 {
     const sim_create_seconds *c = &r->sim.created;
-    add_phase(r, g, 0, "run", r->run_s);
-    add_phase(r, g, 1, "start_up", r->start_up_s);
-    add_phase(r, g, 2, "mpi", r->mpi_s);
-    add_phase(r, g, 2, "device", c->device_s);
-    add_phase(r, g, 2, "fields", c->fields_s);
-    add_phase(r, g, 2, "transport", c->transport_s);
-    add_phase(r, g, 2, "passes", c->passes_s);
-    add_phase(r, g, 2, "tune", c->tune_s);
-    add_phase(r, g, 2, "calibrate", r->calibrate_s);
-    add_phase(r, g, 2, "initialise", r->initialise_s);
-    add_phase(r, g, 2, "writer", r->writer_s);
-    add_phase(r, g, 1, "loop", l->loop_s);
-    add_phase(r, g, 2, "steps", l->loop_s - l->norm_s - l->checkpoint_s - l->series_s);
-    add_phase(r, g, 2, "norm", l->norm_s);
-    add_phase(r, g, 2, "checkpoint", l->checkpoint_s);
-    add_phase(r, g, 2, "series", l->series_s);
-    add_phase(r, g, 1, "output", r->output_s);
-    add_phase(r, g, 1, "verify", r->verify_s);
+    add_phase(r, 0, "run", r->run_s);
+    add_phase(r, 1, "start_up", r->start_up_s);
+    add_phase(r, 2, "mpi", r->mpi_s);
+    add_phase(r, 2, "device", c->device_s);
+    add_phase(r, 2, "fields", c->fields_s);
+    add_phase(r, 2, "transport", c->transport_s);
+    add_phase(r, 2, "passes", c->passes_s);
+    add_phase(r, 2, "tune", c->tune_s);
+    add_phase(r, 2, "calibrate", r->calibrate_s);
+    add_phase(r, 2, "initialise", r->initialise_s);
+    add_phase(r, 2, "writer", r->writer_s);
+    add_phase(r, 1, "loop", l->loop_s);
+    add_phase(r, 2, "steps", l->loop_s - l->norm_s - l->checkpoint_s - l->series_s);
+    add_phase(r, 2, "norm", l->norm_s);
+    add_phase(r, 2, "checkpoint", l->checkpoint_s);
+    add_phase(r, 2, "series", l->series_s);
+    add_phase(r, 1, "output", r->output_s);
+    add_phase(r, 1, "verify", r->verify_s);
 }
 
-/* Gathers the numbers of all ranks at once. A checkpoint's seconds are those of its slowest rank. */
+/* Reduces the numbers of all ranks. A checkpoint's seconds are those of its slowest rank. */
 static void gather_report(run *r, const loop_result *l)
 {
     sim *s = &r->sim;
     report *out = &r->report;
-    timer_gather g = { .count = 0 };
-    timer_spread mean_s, moved, power[POWER_NUMBERS], waited[4];
+    MPI_Comm comm = s->top.comm;
+    timer_spread power[POWER_NUMBERS];
     double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s,
                                 &out->checkpoints.verify_s, &out->checkpoints.stall_s };
     own_steps(r);
@@ -174,17 +174,13 @@ static void gather_report(run *r, const loop_result *l)
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
     const double passes_per_step =
         counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
-    timer_gather_add(&g, r->ticks.total_steps > 0 ? out->step_s.mean : 0, &mean_s);
-    timer_gather_add(&g, sim_bytes_moved_per_pass(s) * passes_per_step, &moved);
-    for (int i = 0; i < POWER_NUMBERS; i++) timer_gather_add(&g, r->power[i], &power[i]);
-    for (int i = 0; i < 4; i++) timer_gather_add(&g, *seconds[i], &waited[i]);
-    add_phases(r, &g, l);
-    timer_gather_end(&g, s->top.comm);
-    for (int i = 0; i < 4; i++) *seconds[i] = waited[i].max;
-    out->bytes_moved_per_step = moved.sum;
+    for (int i = 0; i < POWER_NUMBERS; i++) power[i] = timer_over_ranks(r->power[i], comm);
+    for (int i = 0; i < 4; i++) *seconds[i] = timer_slowest_s(*seconds[i], comm);
+    add_phases(r, l);
+    out->bytes_moved_per_step = timer_over_ranks(sim_bytes_moved_per_pass(s) * passes_per_step, comm).sum;
     out->power =
         power_of(power, l->loop_s, (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l->steps_run);
-    take_steps(r, mean_s.max_rank);
+    take_steps(r, timer_over_ranks(r->ticks.total_steps > 0 ? out->step_s.mean : 0, comm).max_rank);
 }
 
 /* Prints the notes on keys that the deck sets; the table has the others. */

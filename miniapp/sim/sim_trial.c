@@ -63,7 +63,6 @@ static void exchange(void *context, plan *p, link_kind kind, const transport_kin
     for (int i = 0; i < count; i++)
         if (serves(t, &of, toward, over[i], &e->why[over[i]][kind])) those[n++] = over[i];
     transport_trial_times(&of, toward, those, n, TRIAL_RETIRES / PLAN_PEER_WEIGHT, seconds);
-    MPI_CHECK(ranks_allreduce(seconds, n, MPI_DOUBLE, MPI_MAX, s->top.comm));
     for (int i = 0; i < n; i++) e->slowest_s[those[i]][kind] = seconds[i];
     s->created.transport_s += timer_now_s() - begin_s;
 }
@@ -166,7 +165,7 @@ static void lengths_s(passes *t, plan_way length[], int count)
     t->launches = launches_of(t->s, t->cells);
     t->variants = t->launches > 1 ? block_variants(t->s) : 1;
     trial_run(&(trial){ .ways = count * t->variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, t, way_s,
-              NULL, t->s->top.comm);
+              t->s->top.comm);
     t->s->dev->temporal_variants.chosen = 0;
     for (int i = 0; i < count; i++) {
         length[i].seconds = INFINITY;
@@ -190,7 +189,7 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
     lengths_s(&(passes){ .s = s, .cells = cells, .way = way }, way, count);
     if (box_cells(cells) < sim_own_cells(s)) return;
     double exchange_s;
-    trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s, NULL,
+    trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s,
               s->top.comm);
     for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].what;
 }
@@ -221,7 +220,7 @@ static double persistent(void *context, const plan *p, int steps, sentence *why)
                  .steps = steps,
                  .launches = steps < PERSISTENT_STEPS ? PERSISTENT_STEPS / steps : 1 };
     trial_run(&(trial){ .ways = 1, .warm_up = 1, .least = ROUNDS_LEAST }, persistent_step_s, &t, &seconds,
-              NULL, s->top.comm);
+              s->top.comm);
     return seconds;
 }
 
@@ -241,7 +240,7 @@ static void forms(void *context, const plan *p, plan_way way[], int count)
     sim_touch(s);
     (void)form_s(&t, 0);
     t.launches = trial_repeats(form_s(&t, 0), batch_s, FORM_PASSES, PASSES_MAX);
-    trial_run(&(trial){ .ways = count, .warm_up = 1, .least = ROUNDS_LEAST }, form_s, &t, seconds, NULL,
+    trial_run(&(trial){ .ways = count, .warm_up = 1, .least = ROUNDS_LEAST }, form_s, &t, seconds,
               s->top.comm);
     for (int i = 0; i < count; i++) way[i].seconds = seconds[i];
 }
@@ -307,7 +306,7 @@ static void try_hot(const passes *t, int count, double pass_s[])
                           .warm_up = trial_repeats(some_s, heat_s / 2, 0, BATCHES / 2),
                           .least = ROUNDS_LEAST,
                           .budget_s = heat_s };
-    for (; hot.hot < count; hot.hot++) trial_run(&alone, hot_s, &hot, &pass_s[hot.hot], NULL, t->s->top.comm);
+    for (; hot.hot < count; hot.hot++) trial_run(&alone, hot_s, &hot, &pass_s[hot.hot], t->s->top.comm);
 }
 
 const char *sim_trial_variant_name(const sim *s, int variant)
@@ -335,7 +334,7 @@ void sim_trial_choose_variant(sim *s)
         (void)variant_s(&t, 0);
         t.launches = trial_repeats(variant_s(&t, 0), batch_s, BLOCK_PASSES, PASSES_MAX);
     }
-    trial_run(&(trial){ .ways = count, .warm_up = 1 }, variant_s, &t, pass_s, NULL, s->top.comm);
+    trial_run(&(trial){ .ways = count, .warm_up = 1 }, variant_s, &t, pass_s, s->top.comm);
     if (single) try_hot(&t, count, pass_s);
     for (int v = 0; v < count; v++) name[v] = sim_trial_variant_name(s, v);
     plan_choose_variant(&s->plan, name, pass_s, count);

@@ -1,6 +1,6 @@
 /* Every block that ranks share is seen whole by their neighbours, zeros at first whatever stood in that
  * memory: small and large ones, and a rank without any; a rank is its own neighbour by its own pointer. Where
- * any rank cannot map, reads wrongly or is on another host, all give the same reason. No descriptor stays open.
+ * any rank cannot map, reads wrongly or is on another host, all give the same reason. No descriptor is left.
  * ranks: 1 2 3 gpus: rank */
 #include "support/comm_harness.h"
 #include "support/file_memory.h"

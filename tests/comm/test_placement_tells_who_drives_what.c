@@ -1,5 +1,6 @@
-/* From the files of a made-up host: which cores are near to a GPU, and what is wrong with who drives what. A run that was asked for no device takes the GPUs that it sees, says so where it runs on the host for
- * want of one, and refuses where GPUs were given to it, or are in the machine, that it cannot use. */
+/* From the files of a made-up host: which cores are near to a GPU, and what is wrong with who drives what. A
+ * run that was asked for no device takes the GPUs that it sees, says so where it runs on the host for want of
+ * one, and refuses where GPUs were given to it, or are in the machine, that it cannot use. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static placement placed(const char *pci, int first_cpu, int last_cpu)
     return p;
 }
 
-/* Each rank as the letter of its GPU ("-": another host's) and how many it sees; of the last one the words. */
+/* Each rank as the letter of its GPU ("-": another host's) and how many it sees; of the last the words. */
 static void what_is_wrong_is_told_in_words(void **state)
 {
     const placement right = placed("0000:11:00.0", 2, 3), any = placed("0000:51:00.0", 0, 7),
@@ -36,7 +37,8 @@ static void what_is_wrong_is_told_in_words(void **state)
         { &right, "-8-8a1", PLACEMENT_RIGHT, "" },
         { &far, "a2b2", PLACEMENT_FAR,
           "bound to cores of NUMA node 0, far from its GPU on node 1: bind it to cores 4-7" },
-        { &right, "a1b1c1", PLACEMENT_SEES_ONE, "srun --ntasks-per-node=3 --gpus-per-node=3 --gpu-bind=none" },
+        { &right, "a1b1c1", PLACEMENT_SEES_ONE,
+          "srun --ntasks-per-node=3 --gpus-per-node=3 --gpu-bind=none" },
         { &right, "a1a1b1", PLACEMENT_SEES_ONE, "srun --ntasks-per-node=3 --gpus-per-node=2" },
         { &right, "a2b2a2", PLACEMENT_SHARED, "2 ranks take turns on its GPU" },
         { &right, "a1a1", PLACEMENT_SHARED, "its GPU, the only one that it sees" },

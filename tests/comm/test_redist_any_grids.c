@@ -22,35 +22,26 @@ typedef struct transpose_case {
 /* Exact in f32 up to 3000 x 3000 cells with the additions below. */
 static double source_cell(int64_t gx, int64_t gy, int64_t nx) { return (double)(gy * nx + gx + 1); }
 
-/* The whole source allocation after `rounds`; NaN outside the own cells. */
-static void expect_source(const transpose_case *c, const decomp *dec, const field_shape *f, int rounds,
-                          void *out)
+/* The whole allocation of the source, or of the target, which is 7 everywhere at first, after `rounds`; NaN
+ * outside the own cells. */
+static void expect(const transpose_case *c, const decomp *dec, const field_shape *f, bool target, int rounds,
+                   void *out)
 {
-    const int increments = c->flags & TRANSPOSE_INCREMENT_SOURCE ? rounds : 0;
-    memset(out, 0xFF, f->bytes);
-    for (int64_t y = 0; y < f->ny; y++)
-        for (int64_t x = 0; x < f->nx; x++)
-            harness_store(f, out, x, y, source_cell(dec->own.x0 + x, dec->own.y0 + y, c->nx) + increments);
-}
-
-/* The same of the target, which starts at 7 everywhere. */
-static void expect_target(const transpose_case *c, const decomp *dec, const field_shape *f, int rounds,
-                          void *out)
-{
+    const int step = c->flags & TRANSPOSE_INCREMENT_SOURCE ? 1 : 0;
     memset(out, 0xFF, f->bytes);
     for (int64_t y = 0; y < f->ny; y++)
         for (int64_t x = 0; x < f->nx; x++) {
-            double v = 7.0;
-            for (int n = 0; n < rounds; n++) {
-                const double a = source_cell(dec->own.y0 + y, dec->own.x0 + x, c->nx) +
-                                 (c->flags & TRANSPOSE_INCREMENT_SOURCE ? n : 0);
-                v = c->flags & TRANSPOSE_ADD ? v + a : a;
-            }
-            harness_store(f, out, x, y, v);
+            const int64_t gx = dec->own.x0 + x, gy = dec->own.y0 + y;
+            const double a = target ? source_cell(gy, gx, c->nx) : source_cell(gx, gy, c->nx);
+            const double v = !target                    ? a + step * rounds
+                             : rounds == 0              ? 7
+                             : c->flags & TRANSPOSE_ADD ? 7 + rounds * a + step * rounds * (rounds - 1) / 2
+                                                        : a + step * (rounds - 1);
+            host_field_set(f->type, out, field_index(f, x, y), v);
         }
 }
 
-static void upload(device *d, void *to, void *from, size_t bytes, device_stream *s)
+static void copy_now(device *d, void *to, void *from, size_t bytes, device_stream *s)
 {
     DEVICE_CALL(d, copy, to, from, bytes, s);
     DEVICE_CALL(d, stream_sync, s);
@@ -63,17 +54,16 @@ static long transpose(device *d, transport_kind t, const transpose_case *c, cons
     const field_shape a = field_shape_make(c->type, box_width(from->own), box_height(from->own), 2, 1);
     const field_shape b = field_shape_make(c->type, box_width(to->own), box_height(to->own), 0, 3);
     const size_t most_bytes = a.bytes > b.bytes ? a.bytes : b.bytes;
-    void *source, *target, *mirror, *wanted = malloc(most_bytes);
+    void *source, *target, *mirror, *wanted = CHECK_ALLOC(malloc(most_bytes));
     device_stream *s;
     long wrong = 0;
-    if (!wanted) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     DEVICE_CALL(d, stream_create, false, &s);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, a.bytes, &source);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, b.bytes, &target);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, most_bytes, &mirror);
-    expect_source(c, from, &a, 0, mirror);
-    upload(d, source, mirror, a.bytes, s);
-    expect_target(c, to, &b, 0, mirror);
+    expect(c, from, &a, false, 0, mirror);
+    copy_now(d, source, mirror, a.bytes, s);
+    expect(c, to, &b, true, 0, mirror);
     /* Still queued when the first round begins, and for long on some ranks, so that the others' cells come
      * before it has run. */
     for (int n = 0; n < 1 + harness.rank % 2 * 50; n++) DEVICE_CALL(d, copy, target, mirror, b.bytes, s);
@@ -84,11 +74,11 @@ static long transpose(device *d, transport_kind t, const transpose_case *c, cons
         if (c->rounds > 2) nanosleep(&pause, NULL);
         redist_transpose(r, target, source, c->flags, s);
     }
-    upload(d, mirror, source, a.bytes, s);
-    expect_source(c, from, &a, c->rounds, wanted);
+    copy_now(d, mirror, source, a.bytes, s);
+    expect(c, from, &a, false, c->rounds, wanted);
     wrong += memcmp(mirror, wanted, a.bytes) != 0;
-    upload(d, mirror, target, b.bytes, s);
-    expect_target(c, to, &b, c->rounds, wanted);
+    copy_now(d, mirror, target, b.bytes, s);
+    expect(c, to, &b, true, c->rounds, wanted);
     wrong += memcmp(mirror, wanted, b.bytes) != 0;
     wrong += harness.ranks == 1 && redist_sent_bytes(r) != 0;
     wrong += c->rounds > 2 && redist_sent_bytes(r) > 0 && redist_sent_bytes(r) < redist_rings_bytes;

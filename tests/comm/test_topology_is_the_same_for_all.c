@@ -1,15 +1,16 @@
 /* Every rank learns its host, local rank, binding and device, the same answers about the whole from all.
  * Device buffers go to MPI only when its own word, the child on every host and the checked exchange of all
- * ranks say yes; if one fails on one rank, all ranks get the same refusal and reason, and none ends. A stand-in
- * takes the GPU's place. ranks: 1 2 3 gpus: rank */
+ * ranks say yes; if one fails on one rank, all ranks get the same refusal and reason, and none ends. A
+ * stand-in takes the GPU's place. A child finds nothing of the job in its environment but all that the user
+ * set, and a TMPDIR of its own, of which nothing stays. ranks: 1 2 3 gpus: rank */
 #include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
 
 #include "device/sysfs.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "support/comm_harness.h"
-
-#define ALONE "--alone" /* this program as the child of a rank */
 
 static void hosts_ranks_and_binding(void **state)
 {
@@ -42,6 +43,20 @@ static void auto_takes_the_best_for_all(void **state)
     assert_int_equal(harness_sum(wrong), 0);
 }
 
+/* ---- children: this program with a word as its argument ---- */
+
+/* Of the job, and of the user; the parent sets all to x. */
+static const char *const go[] = {
+    "OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_hnp_uri", "OMPI_MCA_ess", "OMPI_MCA_ess_base_jobid",
+    "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir", "PMIX_RANK", "OMPI_MCA_shmem_RUNTIME_QUERY_hint", "PMI_FD",
+    "SLURM_JOB_ID", "SLURM_PROCID", "HYDI_CONTROL_FD", "MPI_LOCALRANKID", "PRTE_MCA_x", "OMPI_UNIVERSE_SIZE",
+};
+static const char *const stay[] = {
+    "OMPI_MCA_btl", "OMPI_MCA_opal_cuda_support", "OMPI_MCA_pml", "UCX_TLS", "OMPI_ALLOW_RUN_AS_ROOT",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "CUDA_VISIBLE_DEVICES", "HOME", "MPICH_GPU_SUPPORT_ENABLED",
+};
+enum { GO = sizeof go / sizeof *go, STAY = sizeof stay / sizeof *stay };
+
 static int be_alone(void)
 {
     int ranks = 0;
@@ -49,13 +64,61 @@ static int be_alone(void)
     return MPI_Finalize() == MPI_SUCCESS && ranks == 1 ? 0 : 1;
 }
 
-static void a_ranks_child_is_an_mpi_program_of_its_own(void **state)
+static int look_at_environment(void)
+{
+    for (int i = 0; i < GO; i++)
+        if (getenv(go[i])) return 10 + i;
+    for (int i = 0; i < STAY; i++)
+        if (!getenv(stay[i]) || strcmp(getenv(stay[i]), "x") != 0) return 100 + i;
+    return 0;
+}
+
+/* In an empty folder below the parent's: a file in a folder, and a link that leads out of it. */
+static int leave_files(void)
+{
+    const char *folder = getenv("TMPDIR"), *above = getenv("PARENTS_TMPDIR");
+    if (strncmp(folder, above, strlen(above)) != 0 || folder[strlen(above)] != '/') return 1;
+    if (chdir(folder) != 0 || mkdir("a", 0700) != 0 || symlink(above, "a/out") != 0) return 2;
+    FILE *f = fopen("a/file", "wx");
+    return f && fputs("left", f) >= 0 && fclose(f) == 0 ? 0 : 3;
+}
+
+static int be_child(const char *word)
+{
+    char c;
+    if (strcmp(word, "alone") == 0) return be_alone();
+    if (strcmp(word, "environment") == 0) return look_at_environment();
+    if (strcmp(word, "silence") == 0) return read(STDIN_FILENO, &c, 1) != 0 || isatty(STDOUT_FILENO);
+    const int left = leave_files();
+    if (strcmp(word, "killed") == 0) raise(SIGKILL);
+    return left;
+}
+
+static void child_ends(const char *word, const char *wanted)
 {
     sentence how;
-    const bool well = topology_spawn(harness_exe, ALONE, &how);
-    if (!well) print_error("the child %s\n", how.text);
-    assert_int_equal(harness_sum(!well), 0);
+    (void)topology_spawn(harness_exe, word, &how);
+    const bool right = strncmp(how.text, wanted, strlen(wanted)) == 0;
+    if (!right) print_error("rank %d: %s %s\n", harness.rank, word, how.text);
+    assert_int_equal(harness_sum(!right), 0);
 }
+
+static void children_leave_the_job(void **state)
+{
+    char folder[] = "/tmp/weft_test.XXXXXX";
+    child_ends("alone", "ended with status 0");
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < GO; i++) assert_int_equal(setenv(go[i], "x", 1), 0);
+    for (int i = 0; i < STAY; i++) assert_int_equal(setenv(stay[i], "x", 1), 0);
+    assert_int_equal(setenv("TMPDIR", folder, 1) | setenv("PARENTS_TMPDIR", folder, 1), 0);
+    child_ends("environment", "ended with status 0");
+    child_ends("silence", "ended with status 0");
+    child_ends("files", "ended with status 0");
+    child_ends("killed", "ended by signal 9 (");
+    assert_int_equal(rmdir(folder), 0); /* as empty as it was */
+}
+
+/* ---- may MPI take device buffers? ---- */
 
 /* The answer, which must be the same everywhere, as must the reason; `words` must stand in the reason of a
  * no. */
@@ -141,16 +204,16 @@ static int run(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts_ranks_and_binding),
         cmocka_unit_test(auto_takes_the_best_for_all),
-        cmocka_unit_test(a_ranks_child_is_an_mpi_program_of_its_own),
         cmocka_unit_test(words_of_the_device_the_mpi_and_the_child),
         cmocka_unit_test(copies_and_memory_fail),
         cmocka_unit_test(the_probe_gives_one_answer),
+        cmocka_unit_test(children_leave_the_job), /* which spoils the environment */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], ALONE) == 0) return be_alone();
+    if (argc == 2 && strcmp(argv[1], TOPOLOGY_PROBE_ARGUMENT) != 0) return be_child(argv[1]);
     return harness_main(argc, argv, run);
 }

@@ -13,6 +13,7 @@
 #include "exchange/halo.h"
 #include "ranks/check.h"
 #include "support/deferred_device.h"
+#include "support/host_field.h"
 #include "support/unit.h"
 #include "topology/topology.h"
 
@@ -84,15 +85,6 @@ static inline void harness_on_cuda(harness_body *body, transport_kind t)
     }
     body(d, t);
     device_destroy(&d);
-}
-
-static inline void harness_store(const field_shape *f, void *field, int64_t x, int64_t y, double v)
-{
-    void *at = field_at(f, field, x, y);
-    if (f->type == DTYPE_F32)
-        *(float *)at = (float)v;
-    else
-        *(double *)at = v;
 }
 
 /* A test's main. The program is its own probe child, like weft. */
