@@ -5,38 +5,52 @@
 
 static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* Functions of one row of n cells. The maxima are over patterns of |d|, in which NaN is above infinity. */
-#define DEFINE_ROWS(CELL, BITS, SUFFIX)                                                                  \
-    DEVICE_HOST_CLONES                                                                                   \
-    static void value_row##SUFFIX(CELL *u, const value *v, int64_t x, int64_t y, int64_t n)              \
-    {                                                                                                    \
-        for (int64_t i = 0; i < n; i++) u[i] = (CELL)cell_value(v, x + i, y);                            \
-    }                                                                                                    \
-    DEVICE_HOST_CLONES                                                                                   \
-    static uint64_t error_row##SUFFIX(const CELL *u, const value *v, int64_t x, int64_t y, int64_t n)    \
-    {                                                                                                    \
-        uint64_t most = 0;                                                                               \
-        for (int64_t i = 0; i < n; i++)                                                                  \
-            most = larger(most, cell_abs_bits((double)u[i] - cell_value(v, x + i, y)));                  \
-        return most;                                                                                     \
-    }                                                                                                    \
-    DEVICE_HOST_CLONES                                                                                   \
-    static uint64_t change_row##SUFFIX(const CELL *a, const CELL *b, int64_t n)                          \
-    {                                                                                                    \
-        uint64_t most = 0;                                                                               \
-        for (int64_t i = 0; i < n; i++) most = larger(most, cell_abs_bits((double)(CELL)(a[i] - b[i]))); \
-        return most;                                                                                     \
-    }                                                                                                    \
-    DEVICE_HOST_CLONES                                                                                   \
-    static uint64_t fingerprint_row##SUFFIX(const CELL *u, uint64_t linear, int64_t n)                   \
-    {                                                                                                    \
-        uint64_t sum = 0;                                                                                \
-        for (int64_t i = 0; i < n; i++) sum += cell_fingerprint(BITS(u[i]), linear + (uint64_t)i);       \
-        return sum;                                                                                      \
-    }
+/* ---- one row of n cells; t is the same in all of a row, so that the compiler makes a loop for each ---- */
 
-DEFINE_ROWS(float, cell_bits_f32, _f32)
-DEFINE_ROWS(double, cell_bits_f64, _f64)
+static inline double number_at(dtype t, const void *u, int64_t i)
+{
+    return t == DTYPE_F32 ? (double)((const float *)u)[i] : ((const double *)u)[i];
+}
+
+DEVICE_HOST_CLONES
+static void value_row(dtype t, void *u, const value *v, int64_t x, int64_t y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (t == DTYPE_F32) ((float *)u)[i] = (float)cell_value(v, x + i, y);
+        else ((double *)u)[i] = cell_value(v, x + i, y);
+}
+
+/* Maxima are over patterns of |d|, in which NaN is above infinity. */
+DEVICE_HOST_CLONES
+static uint64_t error_row(dtype t, const void *u, const value *v, int64_t x, int64_t y, int64_t n)
+{
+    uint64_t most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = larger(most, cell_abs_bits(number_at(t, u, i) - cell_value(v, x + i, y)));
+    return most;
+}
+
+DEVICE_HOST_CLONES
+uint64_t change_host_row(dtype t, const void *a, const void *b, int64_t n)
+{
+    const float *const af = a, *const bf = b;
+    const double *const ad = a, *const bd = b;
+    uint64_t most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = larger(most, cell_abs_bits(t == DTYPE_F32 ? (double)(af[i] - bf[i]) : ad[i] - bd[i]));
+    return most;
+}
+
+DEVICE_HOST_CLONES
+uint64_t fingerprint_host_row(dtype t, const void *u, uint64_t linear, int64_t n)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += cell_fingerprint(t == DTYPE_F32 ? cell_bits_f32(((const float *)u)[i])
+                                               : cell_bits_f64(((const double *)u)[i]),
+                                linear + (uint64_t)i);
+    return sum;
+}
 
 /* ---- fields given by a formula: cell_value in double, rounded once to the field's type. This is usually the
  * first kernel that writes a field, so its shares of rows decide where their pages lie ---- */
@@ -47,13 +61,8 @@ int value_fill_host(device *d, const field_shape *f, void *field, const value *v
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
-        for (int64_t y = part.y0; y < part.y1; y++) {
-            void *row = field_at(f, field, part.x0, y);
-            switch (f->type) {
-            case DTYPE_F32: value_row_f32(row, v, part.x0, y, box_width(part)); break;
-            case DTYPE_F64: value_row_f64(row, v, part.x0, y, box_width(part)); break;
-            }
-        }
+        for (int64_t y = part.y0; y < part.y1; y++)
+            value_row(f->type, field_at(f, field, part.x0, y), v, part.x0, y, box_width(part));
     }
     return 0;
 }
@@ -62,26 +71,8 @@ int value_fill_host(device *d, const field_shape *f, void *field, const value *v
  * maximum of bit patterns or a sum mod 2^64. Both commute exactly, so the threads' shares do not matter
  * ---- */
 
-uint64_t fingerprint_host_row(dtype t, const void *row, uint64_t linear, int64_t cells)
-{
-    switch (t) {
-    case DTYPE_F32: return fingerprint_row_f32(row, linear, cells);
-    case DTYPE_F64: return fingerprint_row_f64(row, linear, cells);
-    }
-    return 0;
-}
-
-uint64_t change_host_row(dtype t, const void *a, const void *b, int64_t cells)
-{
-    switch (t) {
-    case DTYPE_F32: return change_row_f32(a, b, cells);
-    case DTYPE_F64: return change_row_f64(a, b, cells);
-    }
-    return 0;
-}
-
 int max_error_host(device *d, const field_shape *f, const void *field, const value *v, box cells,
-                          uint64_t *result, device_stream *s)
+                   uint64_t *result, device_stream *s)
 {
     const int team = device_host_team(d, box_cells(cells), 0);
     uint64_t most = 0;
@@ -90,10 +81,7 @@ int max_error_host(device *d, const field_shape *f, const void *field, const val
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
         for (int64_t y = part.y0; y < part.y1; y++) {
             const void *row = field_at_const(f, field, part.x0, y);
-            switch (f->type) {
-            case DTYPE_F32: most = larger(most, error_row_f32(row, v, part.x0, y, box_width(part))); break;
-            case DTYPE_F64: most = larger(most, error_row_f64(row, v, part.x0, y, box_width(part))); break;
-            }
+            most = larger(most, error_row(f->type, row, v, part.x0, y, box_width(part)));
         }
     }
     *result = most;

@@ -33,68 +33,57 @@ static host_limits limits_of(const char *files)
     return host_limits_read(proc, sys);
 }
 
-static void expect(const char *files, double kib, host_limit by, double cpus)
-{
-    const host_limits l = limits_of(files);
-    if (l.free_bytes != kib * 1024 || l.by != by || l.cpus != cpus)
-        fail_msg("%s: %g kB by the %s, %g CPUs", files, l.free_bytes / 1024, host_limit_name[l.by], l.cpus);
-}
+#define GROUP "sys/fs/cgroup/"
+#define NODE(n, cpus) "'sys/devices/system/node/node" n "/cpulist=" cpus "\\n' "
+#define MEMORY(n, total, free) \
+    "'sys/devices/system/node/node" n "/meminfo=Node " n " MemTotal: " total "\\nNode " n " MemFree: " free "'"
 
-#define V2(path, name) "sys/fs/cgroup" path "/" name "="
-#define NODE(number, cpus) "'sys/devices/system/node/node" number "/cpulist=" cpus "\\n' "
-#define MEMORY(n, total, free)                                                               \
-    "sys/devices/system/node/node" n "/meminfo=Node " n " MemTotal: " #total " kB\\nNode " n \
-    " MemFree:  " #free " kB\\n"
-#define V1(controller, path, name) "sys/fs/cgroup/" controller path "/" name "="
+static const struct {
+    const char *files;
+    double free_kib, total_kib;
+    host_limit by;
+    double cpus;
+} hosts[] = {
+    { "", 1000, 9, HOST_LIMIT_MACHINE, INFINITY },
+    { "proc/self/cgroup=0::/a " GROUP "a/memory.max=max " GROUP "a/memory.current=4096 '" GROUP
+      "a/cpu.max=max 100000'",
+      1000, 9, HOST_LIMIT_MACHINE, INFINITY },
+    /* GH200: node 1 is a GPU's memory, nodes 2 and 3 are parts of it that are not there. */
+    { NODE("0", "0-71") NODE("2", "") NODE("3", "") NODE("1", "") MEMORY("0", "9", "400") " "
+      MEMORY("1", "6", "300") " " MEMORY("2", "0", "0"),
+      700, 3, HOST_LIMIT_MACHINE, INFINITY },
+    { NODE("0", "0-3") MEMORY("0", "9", "400"), 1000, 9, HOST_LIMIT_MACHINE, INFINITY },
+    { NODE("0", "") MEMORY("0", "9", "2000"), 0, 0, HOST_LIMIT_MACHINE, INFINITY },
+    /* version 2, at every level */
+    { "proc/self/cgroup=0::/job/step " GROUP "job/memory.max=409600 " GROUP
+      "job/memory.current=204800 '" GROUP "job/memory.stat=anon 5\\ninactive_file 1024' '" GROUP "job/cpu.max=150000 100000'",
+      201, 9, HOST_LIMIT_CGROUP, 1.5 },
+    { "proc/self/cgroup=0::/job/step " GROUP "job/step/memory.high=10240 " GROUP
+      "job/step/memory.max=20480 " GROUP "job/step/memory.current=5120",
+      5, 9, HOST_LIMIT_CGROUP, INFINITY },
+    { "proc/self/cgroup=0::/job " GROUP "job/memory.max=10240 " GROUP "job/memory.current=20480",
+      0, 9, HOST_LIMIT_CGROUP, INFINITY },
+    /* version 1, and a container whose path is not there */
+    { "'proc/self/cgroup=3:memory:/docker/f00/x\\n2:cpu,cpuacct:/docker/f00\\n1:name=systemd:/' " GROUP
+      "memory/memory.limit_in_bytes=10240 " GROUP "memory/memory.usage_in_bytes=6144 '" GROUP
+      "memory/memory.stat=total_inactive_file 1024' " GROUP
+      "cpu,cpuacct/docker/f00/cpu.cfs_quota_us=300000 " GROUP
+      "cpu,cpuacct/docker/f00/cpu.cfs_period_us=100000 " GROUP "cpu,cpuacct/cpu.cfs_quota_us=-1",
+      5, 9, HOST_LIMIT_CGROUP, 3 },
+    { "proc/self/cgroup=3:memory:/ " GROUP "memory/memory.limit_in_bytes=9223372036854771712 " GROUP
+      "memory/memory.usage_in_bytes=6144",
+      1000, 9, HOST_LIMIT_MACHINE, INFINITY },
+};
 
 static void each_limit(void **state)
 {
-    /* the machine alone */
-    expect("", 1000, HOST_LIMIT_MACHINE, INFINITY);
-    expect("'proc/self/cgroup=0::/a\\n' "
-           V2("/a", "memory.max") "max "
-           V2("/a", "memory.current") "4096 '"
-           V2("/a", "cpu.max") "max 100000'",
-           1000, HOST_LIMIT_MACHINE, INFINITY);
-
-    /* GH200: node 1 is a GPU's memory, nodes 2 and 3 are parts of it that are not there. */
-    const char *const nodes = NODE("0", "0-71") NODE("2", "") NODE("3", "")
-        NODE("1", "") " '" MEMORY("0", 9, 400) "' '" MEMORY("1", 6, 300) "' '" MEMORY("2", 0, 0) "'";
-    expect(nodes, 700, HOST_LIMIT_MACHINE, INFINITY);
-    assert_true(limits_of(nodes).total_bytes == 3 * 1024);
-    expect(NODE("0", "0-3") "'" MEMORY("0", 9, 400) "'", 1000, HOST_LIMIT_MACHINE, INFINITY);
-    expect(NODE("0", "") "'" MEMORY("0", 9, 2000) "'", 0, HOST_LIMIT_MACHINE, INFINITY);
-
-    /* version 2, at every level */
-    expect("'proc/self/cgroup=0::/job/step\\n' "
-           V2("/job", "memory.max") "409600 "
-           V2("/job", "memory.current") "204800 '"
-           V2("/job", "memory.stat") "anon 5\\ninactive_file 1024\\n' '"
-           V2("/job", "cpu.max") "150000 100000'",
-           201, HOST_LIMIT_CGROUP, 1.5);
-    expect("'proc/self/cgroup=0::/job/step\\n' "
-           V2("/job/step", "memory.high") "10240 "
-           V2("/job/step", "memory.max") "20480 "
-           V2("/job/step", "memory.current") "5120",
-           5, HOST_LIMIT_CGROUP, INFINITY);
-    expect("'proc/self/cgroup=0::/job\\n' "
-           V2("/job", "memory.max") "10240 "
-           V2("/job", "memory.current") "20480",
-           0, HOST_LIMIT_CGROUP, INFINITY);
-
-    /* version 1, and a container whose path is not there */
-    expect("'proc/self/cgroup=3:memory:/docker/f00/x\\n2:cpu,cpuacct:/docker/f00\\n1:name=systemd:/\\n' "
-           V1("memory", "", "memory.limit_in_bytes") "10240 "
-           V1("memory", "", "memory.usage_in_bytes") "6144 '"
-           V1("memory", "", "memory.stat") "total_inactive_file 1024\\n' "
-           V1("cpu,cpuacct", "/docker/f00", "cpu.cfs_quota_us") "300000 "
-           V1("cpu,cpuacct", "/docker/f00", "cpu.cfs_period_us") "100000 "
-           V1("cpu,cpuacct", "", "cpu.cfs_quota_us") "-1",
-           5, HOST_LIMIT_CGROUP, 3);
-    expect("'proc/self/cgroup=3:memory:/\\n' "
-           V1("memory", "", "memory.limit_in_bytes") "9223372036854771712 "
-           V1("memory", "", "memory.usage_in_bytes") "6144",
-           1000, HOST_LIMIT_MACHINE, INFINITY);
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        const host_limits l = limits_of(hosts[i].files);
+        if (l.free_bytes != hosts[i].free_kib * 1024 || l.total_bytes != hosts[i].total_kib * 1024 ||
+            l.by != hosts[i].by || l.cpus != hosts[i].cpus)
+            fail_msg("%s: %g of %g kB by the %s, %g CPUs", hosts[i].files, l.free_bytes / 1024,
+                     l.total_bytes / 1024, host_limit_name[l.by], l.cpus);
+    }
 }
 
 static void limits_of_the_process(void **state)

@@ -289,29 +289,25 @@ static void reductions_case(const field_shape *f, const twin *a, const twin *b, 
     twin_free(&result);
 }
 
-/* The tables of a value live on its device: one value per device. */
-static void make_values(value v[DEVICES], value_kind kind, const twin *tables, int bits, bool transposed)
-{
-    ON_BOTH {
-        const double *t = tables->at[i]; /* 2048 numbers; each table is some stretch of them */
-        const value_axis x = { t, t + 512, 3 >> bits, bits, VALUE_COMPLEX };
-        const value_axis y = { t + 700, t + 900, 0, bits, VALUE_IMAGINARY_PART };
-        v[i] = (value){ kind, 420, 260, 5, 11, x, y, 0.7, -0.4, 0.1, 12345, t, transposed };
-    }
-}
-
 static void values_and_reductions(void **state)
 {
     twin tables = twin_random(DTYPE_F64, 2048 * sizeof(double));
     for (int k = 0; k < 48; k++) {
         const dtype type = k % 2 ? DTYPE_F64 : DTYPE_F32;
         const field_shape f = field_shape_make(type, k / 12 % 2 ? 41 : 400, k / 24 ? 1 : 200, 2, 2);
-        const box part = box_make(f.nx / 5, f.nx - f.nx / 7, f.ny / 6, f.ny);
+        const box part = box_make(f.nx / 5, f.nx - f.nx / 7, f.ny / 6, f.ny),
+                  filled = k % 5 ? part : box_make(-2, f.nx + 2, -2, f.ny + 2);
+        const int bits = k % 4 < 2 ? 4 : 0;
         twin a = twin_random(type, f.bytes), b = twin_random(type, f.bytes);
-        value v[DEVICES];
-        make_values(v, (value_kind)(k / 2 % 3), &tables, k % 4 < 2 ? 4 : 0, k / 6 % 2);
-        const box filled = k % 5 ? part : box_make(-2, f.nx + 2, -2, f.ny + 2);
-        ON_BOTH DO(i, value_fill, &f, a.at[i], &v[i], filled, stream[i]);
+        value v[DEVICES]; /* the tables of a value live on its device: stretches of 2048 numbers */
+        ON_BOTH {
+            const double *t = tables.at[i];
+            const value_axis x = { t, t + 512, 3 >> bits, bits, VALUE_COMPLEX },
+                             y = { t + 700, t + 900, 0, bits, VALUE_IMAGINARY_PART };
+            v[i] = (value){ (value_kind)(k / 2 % 3), 420, 260, 5, 11, x, y, 0.7, -0.4, 0.1, 12345, t,
+                            k / 6 % 2 };
+            DO(i, value_fill, &f, a.at[i], &v[i], filled, stream[i]);
+        }
         assert_same(&a, "value_fill kind %d, case %d", k / 2 % 3, k);
         reductions_case(&f, &a, &b, v, field_own(&f), k);
         reductions_case(&f, &a, &b, v, part, k);
@@ -373,21 +369,17 @@ static void patterns(void **state)
 {
     twin memory = twin_random(DTYPE_F64, 8 * 70002), result = twin_random(DTYPE_F64, sizeof(pattern_wrong));
     for (int k = 0; k < 48; k++) {
+        const int64_t words = k < 4 ? 2 * k : 70000 - 2 * k, at = random_below(words + 1);
         const memory_pattern p = {
             .seed = 5, .first = (uint64_t)k << 33, .flip = k % 2 ? ~0ull : 0, .walking = k % 3 == 2
-        };
-        const int64_t words = k < 4 ? 2 * k : 70000 - 2 * k, at = random_below(words + 1);
+        }, other = { p.seed, p.flip, p.first + 2, p.walking };
         ON_BOTH DO(i, pattern_write, memory.at[i], words, &p, stream[i]);
         assert_same(&memory, "pattern_write, case %d", k);
         check_patterns(&memory, &result, words, &p, 0);
         if (at >= words) continue;
-        uint64_t word;
-        memcpy(&word, (uint64_t *)memory.at[ANSWER] + at, sizeof word);
-        word ^= (uint64_t)1 << (k * 11 % 64);
+        const uint64_t word = ((const uint64_t *)memory.at[ANSWER])[at] ^ (uint64_t)1 << (k * 11 % 64);
         ON_BOTH put(i, (uint64_t *)memory.at[i] + at, &word, sizeof word);
         check_patterns(&memory, &result, words, &p, 1);
-        memory_pattern other = p;
-        other.first += 2;
         check_patterns(&memory, &result, words, &other, (uint64_t)words - 1);
         const size_t behind = k % 4 ? 0 : 8 * (size_t)(words - at - 1);
         ON_BOTH DO(i, fill_bytes, (uint64_t *)memory.at[i] + at + 1, 0, behind, stream[i]);
@@ -449,31 +441,28 @@ static void events_order_streams(void **state)
     twin a = twin_random(DTYPE_F32, 40000), b = twin_random(DTYPE_F32, 40000);
     ON_BOTH {
         device_stream *urgent = NULL;
-        device_event *begun = NULL, *ended = NULL;
+        device_event *event[2];
         void *pinned = NULL;
         double seconds = -1;
         bool done = false;
         DO(i, stream_create, true, &urgent);
-        DO(i, event_create, true, &begun);
-        DO(i, event_create, true, &ended);
+        for (int k = 0; k < 2; k++) DO(i, event_create, true, &event[k]);
         DO(i, alloc, DEVICE_MEMORY_PINNED, 12000, &pinned);
-        DO(i, event_record, begun, stream[i]);
-        DO(i, event_sync, begun);
+        DO(i, event_record, event[0], stream[i]);
+        DO(i, event_sync, event[0]);
         nanosleep(&pause, NULL);
         DO(i, copy_rows, pinned, 120, a.at[i], 300, 120, 100, stream[i]);
-        DO(i, event_record, ended, stream[i]);
-        DO(i, event_wait, ended, urgent);
+        DO(i, event_record, event[1], stream[i]);
+        DO(i, event_wait, event[1], urgent);
         DO(i, copy, b.at[i], pinned, 12000, urgent);
         DO(i, stream_sync, urgent);
-        DO(i, event_sync, ended);
-        DO(i, event_done, ended, &done);
-        DO(i, event_seconds, begun, ended, &seconds);
+        DO(i, event_done, event[1], &done);
+        DO(i, event_seconds, event[0], event[1], &seconds);
         assert_true(done && seconds >= 0.003 && seconds < 60);
         DO(i, free, DEVICE_MEMORY_PINNED, pinned);
-        DO(i, event_destroy, &begun);
-        DO(i, event_destroy, &ended);
+        for (int k = 0; k < 2; k++) DO(i, event_destroy, &event[k]);
         DO(i, stream_destroy, &urgent);
-        assert_true(!begun && !ended && !urgent);
+        assert_true(!event[0] && !event[1] && !urgent);
     }
     assert_same(&b, "copied through pinned memory");
     twin_free(&a);
