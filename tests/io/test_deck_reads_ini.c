@@ -168,40 +168,6 @@ static void bad_assignments(void **state)
     }
 }
 
-static void nearest(void **state)
-{
-    static const char *const known[] = { "problem.kind", "problem.alpha", "grid.nx", "grid.ny",
-                                         "grid.x_low",   "run.lanes",     "run.fuse" };
-    const struct {
-        const char *typed, *meant;
-    } cases[] = {
-        { "grid.nz", "grid.nx" },          { "grdi.ny", "grid.ny" },
-        { "run.lane", "run.lanes" },       { "problem.alhpa", "problem.alpha" },
-        { "grid.alpha", "problem.alpha" }, { "kind", "problem.kind" },
-        { "grid.xlow", "grid.x_low" },     { "run.fuses", "run.fuse" },
-        { "grid.ny", "grid.ny" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_string_equal(deck_nearest(cases[i].typed, known, sizeof known / sizeof known[0]),
-                            cases[i].meant);
-    assert_null(deck_nearest("grid.nx", known, 0));
-    /* A swap of neighbours is one edit; as two it would tie with the first. */
-    static const char *const swapped[] = { "a.abxy", "a.bacd" };
-    assert_string_equal(deck_nearest("a.abcd", swapped, 2), "a.bacd");
-}
-
-/* A slip is named, another word is not. */
-static void near(void **state)
-{
-    static const char *const kinds[] = { "heat", "wave", "transpose" };
-    assert_string_equal(deck_near("haet", kinds, 3), "heat");
-    assert_string_equal(deck_near("wav", kinds, 3), "wave");
-    assert_string_equal(deck_near("transpos", kinds, 3), "transpose");
-    assert_null(deck_near("quark", kinds, 3));
-    assert_null(deck_near("", kinds, 3));
-    assert_null(deck_near("heat", kinds, 0));
-}
-
 static void whole_numbers(void **state)
 {
     static const struct {
@@ -229,7 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_texts),      cmocka_unit_test(bad_texts),   cmocka_unit_test(places_are_named),
         cmocka_unit_test(files),           cmocka_unit_test(assignments), cmocka_unit_test(bad_assignments),
-        cmocka_unit_test(nearest),         cmocka_unit_test(near),        cmocka_unit_test(whole_numbers),
+        cmocka_unit_test(whole_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -14,7 +14,7 @@ load ../support/helper
     cmp <("$weft" help) <("$weft" --help)
     cmp <("$weft" help --help) <("$weft" --help)
     "$weft" help >/dev/null
-    refuses 2 "$weft" help rnu -- "'rnu'" "did you mean run"
+    refuses 2 "$weft" help rnu -- "'rnu'" "allowed: run, bench"
 }
 
 @test "an output that is full is exit 3 and one sentence; one that nobody reads on, or that is closed, is no failure" {
@@ -95,7 +95,6 @@ END
 @test "weft info --json: what is built in, MPI, HDF5, and each rank's device, CPUs and memory" {
     launch 2 "$weft" info --json >info.json
     jq -e '.program == "weft" and (.built.cuda | type) == "boolean" and (.mpi.claims_cuda | type) == "boolean"
-        and (.mpi.thread_level | IN("single", "funneled", "serialized", "multiple")) and (.hdf5.parallel | type) == "boolean"
         and (.ranks | length) == 2 and ([.ranks[].rank] == [0, 1])
         and all(.ranks[]; .free_bytes > 0 and .free_bytes <= .memory_bytes)' info.json
     expect "HDF5's version" "$(jq -r .hdf5.version info.json)" "$("$weft" info | awk '/^HDF5/ { print $2 }')"
@@ -152,15 +151,13 @@ END
     refuses 2 weft_alone d.ini --quiet problem.alpha=7 -- problem.alpha
 }
 
-@test "slips of the keyboard are answered with the nearest command, option or kind" {
-    refuses 2 "$weft" rnu d.ini -- "'rnu'" "did you mean run"
-    refuses 2 "$weft" frobnicate -- frobnicate "allowed: run, bench"
-    [[ $output != *"did you mean"* ]]
+@test "slips of the keyboard are answered with what is allowed" {
+    refuses 2 "$weft" rnu d.ini -- "'rnu'" "allowed: run, bench"
     deck d.ini problem.kind=haet problem.alpha=0.2 grid.nx=100 time.steps=5
-    refuses 2 weft_alone d.ini --dryrun -- --dryrun "did you mean --dry-run"
-    refuses 2 "$weft" bench --lits -- --lits "did you mean --list"
+    refuses 2 weft_alone d.ini --dryrun -- --dryrun "allowed: --restart, --restart-if-any, --dry-run"
+    refuses 2 "$weft" bench --lits -- --lits "allowed: --list"
     refuses 2 "$weft" verify --quiet x.h5 -- --quiet
-    refuses 2 weft_alone d.ini -- problem.kind haet "did you mean heat"
+    refuses 2 weft_alone d.ini -- problem.kind haet "allowed: heat"
 }
 
 # bats test_tags=gpus:2

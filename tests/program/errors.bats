@@ -6,7 +6,7 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
 
 # Every value of a deck that is refused: tests/miniapp/test_config_reads_or_refuses. Here each way to refuse, one rank of
 # two that says it, and what the command line adds.
-@test "a mistake in a deck or in words: the key, the value, what is allowed, the nearest name, from one rank" {
+@test "a mistake in a deck or in words: the key, the value, what is allowed, from one rank" {
     deck d.ini "${good[@]}"
     deck misspelt.ini "${good[@]}" chekpoint.every=2
     deck twice.ini "${good[@]}" grid.nx=41
