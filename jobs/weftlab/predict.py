@@ -112,7 +112,7 @@ def link(of, where):
     return f"{seconds(of[0])} whatever the size: the records have too few sizes to show a rate"
 
 
-def print_machine(read, between, processors):
+def print_machine(read, between):
     machine = read.machine
     said = f"{text.printable(machine.name)}: {len(read.runs)} runs and {read.rungs} rungs of bench"
     if read.left_out or read.damaged:
@@ -123,8 +123,6 @@ def print_machine(read, between, processors):
     small, large = (machine.copies[at][1] * 1e-9 for at in (0, -1))
     launch = seconds(machine.launch_s) + " per launch" + " (assumed, not measured)" * machine.launch_assumed
     print(f"copy         {large:.4g} GB/s per device, {small:.4g} for a small field; {launch}")
-    if processors:
-        print(f"blocks       of steps: as on {processors} SMs per GPU (assumed)")
     for transport, of in machine.exchange.items():
         print(f"{transport:<12} {link(of, 'with each neighbour')}")
     print(f"between      hosts: {link(machine.between, 'out of each')} ({between})\n")
@@ -197,7 +195,7 @@ def predict_deck(command, read, given, words, between):
             first, problem, grid = row["efficiency"], plan["problem"], plan["grid"]
             print(f"predicted    {problem['kind']}, {problem['dtype']}, radius {problem['radius']}, "
                   f"{grid['nx']} x {grid['ny']} cells on {ranks} ranks, {given.mode}")  # fmt: skip
-            print_machine(read, between, plan["processors"])
+            print_machine(read, between)
             print(ROW.format(*HEAD))
         row["efficiency"] /= first
         print_row(row)

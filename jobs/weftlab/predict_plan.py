@@ -31,13 +31,9 @@ def case_of(plan, steps=None, **changes):
         graph=plan["feed"] == "graph",
         steps=steps,
         norm_in_pass=plan["norm_in_pass"],
-        pass_cells=cells_of(plan["pass"], plan["step_form"]) if plan["pass"] else 0,
+        pass_cells=plan["pass"]["cells"] if plan["pass"] else 0,
     )
     return replace(made, **changes)
-
-
-def cells_of(one_pass, form):
-    return one_pass["cells_exchange_first" if form == "exchange_first" else "cells"]
 
 
 def exchange_answers(machine, plan):

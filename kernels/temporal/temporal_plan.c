@@ -239,13 +239,3 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     border->followed = plan.interior.items > 0 && border->items > 0;
     return plan;
 }
-
-double temporal_plan_end(const temporal_strips *s, const temporal_plan *plan)
-{
-    const temporal_parts *border = &plan->border, *interior = &plan->interior;
-    const int64_t blocks = chunks_of(border->warps, plan->border_warps),
-                  places = plan->border_warps == 1 ? 1 : s->per_processor;
-    const int64_t left = s->resident - blocks * places;
-    const int64_t waves = chunks_of(interior->items, left > 0 ? left : 1);
-    return waves > 0 ? (double)(waves * (interior->part[0].height + 2 * s->depth)) : 0;
-}

@@ -108,7 +108,5 @@ temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int 
 /* An empty box has no items. */
 temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p, const field_shape *f,
                                box cells, const boundary *sides);
-/* The end of the interior's last wave, on the warps that the border leaves, in rows of an item. */
-double temporal_plan_end(const temporal_strips *s, const temporal_plan *plan);
 
 LINKAGE_C_END

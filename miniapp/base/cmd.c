@@ -12,7 +12,6 @@
 
 #include "base/machine.h"
 #include "base/terminal.h"
-#include "deck/deck.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
@@ -133,8 +132,6 @@ char *cmd_text(int argc, char **argv)
 
 void cmd_unknown(const char *what, const char *typed, const char *const *known, int count, sentence *why)
 {
-    const char *near = deck_near(typed, known, (size_t)count);
-    sentence_set(why, "unknown %s '%.200s'%s%s; allowed: ", what, typed, near ? ", did you mean " : "",
-                 near ? near : "");
+    sentence_set(why, "unknown %s '%.200s'; allowed: ", what, typed);
     for (int i = 0; i < count; i++) sentence_add(why, "%s%s", i ? ", " : "", known[i]);
 }

@@ -43,5 +43,5 @@ bool cmd_has_option(int argc, char **argv, const char *option);
 /* The command as it was typed, for records; the caller frees it. */
 char *cmd_text(int argc, char **argv);
 
-/* "unknown option '--dryrun', did you mean --dry-run; allowed: --dry-run, --help ..." */
+/* "unknown option '--dryrun'; allowed: --dry-run, --help ..." */
 void cmd_unknown(const char *what, const char *typed, const char *const *known, int count, sentence *why);

@@ -22,13 +22,13 @@ static void say_whole(const state_info *s)
            s->blocks == 1 ? "" : "s");
 }
 
-/* Collective: the answer of rank 0. */
-static bool is_there(int rank, const char *path)
+/* What rank 0 finds under that name, as st_mode; 0: nothing. Collective. */
+static mode_t mode_of(int rank, const char *path)
 {
-    struct stat info;
-    int there = rank == 0 && lstat(path, &info) == 0;
-    MPI_CHECK(ranks_bcast(&there, 1, MPI_INT, 0, ranks_world()));
-    return there != 0;
+    struct stat info = { .st_mode = 0 };
+    if (rank == 0) (void)stat(path, &info);
+    MPI_CHECK(ranks_bcast(&info.st_mode, sizeof info.st_mode, MPI_BYTE, 0, ranks_world()));
+    return info.st_mode;
 }
 
 /* listed: of a folder, in which a run may delete it meanwhile. */
@@ -41,7 +41,7 @@ static int verify_file(int rank, const char *path, bool listed)
     state_status status = state_open(ranks_world(), path, &s, &why);
     if (status == STATE_OK) status = state_verify(ranks_world(), &s, &r, &why);
     if (status == STATE_OK && rank == 0) say_whole(&s);
-    else if (status != STATE_OK && listed && !is_there(rank, path)) {
+    else if (status != STATE_OK && listed && mode_of(rank, path) == 0) {
         if (rank == 0) printf("%s: was deleted meanwhile\n", printable_text(path));
     } else if (r.damaged) {
         if (r.damaged > 1) sentence_add(&r.first, "; and %" PRId64 " more", r.damaged - 1);
@@ -77,22 +77,14 @@ static int verify_folder(int rank, const char *dir)
     return worst;
 }
 
-static bool is_folder(int rank, const char *path)
-{
-    struct stat info;
-    int folder = rank == 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    MPI_CHECK(ranks_bcast(&folder, 1, MPI_INT, 0, ranks_world()));
-    return folder != 0;
-}
-
 int cmd_verify(int argc, char **argv)
 {
     const int rank = cmd_begin(CMD_ALONE, NULL, argc, argv);
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
     int worst = 0;
     for (int i = 1; i < argc; i++) {
-        const int code =
-            is_folder(rank, argv[i]) ? verify_folder(rank, argv[i]) : verify_file(rank, argv[i], false);
+        const int code = S_ISDIR(mode_of(rank, argv[i])) ? verify_folder(rank, argv[i])
+                                                         : verify_file(rank, argv[i], false);
         if (code > worst) worst = code;
     }
     return cmd_end(worst);
@@ -186,6 +178,6 @@ int cmd_diff(int argc, char **argv)
     if (argc != 3)
         return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));
     const char *const path[2] = { argv[1], argv[2] };
-    const bool first = is_folder(rank, path[0]), second = is_folder(rank, path[1]);
+    const bool first = S_ISDIR(mode_of(rank, path[0])), second = S_ISDIR(mode_of(rank, path[1]));
     return cmd_end(first && second ? diff_folders(rank, path) : diff_files(rank, path));
 }

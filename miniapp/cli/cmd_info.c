@@ -1,6 +1,5 @@
 /* weft info: what this build, this MPI and the devices of these ranks offer. Everything is put into one JSON
  * object first; the table for people is read from that, so that the two never differ. */
-#include <hdf5.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,39 +57,17 @@ static json_t *rank_json(const topology *t, device *d)
                      record_text_or_null(t->wrong.text));
 }
 
-#ifdef WEFT_DEBUG
-static const bool debug = true;
-#else
-static const bool debug = false;
-#endif
-#ifdef H5_HAVE_PARALLEL
-static const bool hdf5_parallel = true;
-#else
-static const bool hdf5_parallel = false;
-#endif
-
 /* Build and libraries, by rank 0. takes: device buffers arrived, where that was tried. */
 static json_t *build_json(const topology *t, const device *d, bool takes, const char *why_not)
 {
-    static const char *const level[] = { [MPI_THREAD_SINGLE] = "single",
-                                         [MPI_THREAD_FUNNELED] = "funneled",
-                                         [MPI_THREAD_SERIALIZED] = "serialized",
-                                         [MPI_THREAD_MULTIPLE] = "multiple" };
-    int version = 0, subversion = 0;
-    char standard[32];
-    MPI_CHECK(MPI_Get_version(&version, &subversion));
-    snprintf(standard, sizeof standard, "%d.%d", version, subversion);
     const bool tried = d->kind == DEVICE_CUDA && t->mpi_claims_cuda;
-    return json_pack(
-        "{s:s, s:s, s:s, s:{s:b, s:b, s:b, s:i, s:s}, s:{s:o, s:s, s:s?, s:b, s:o, s:o}, "
-        "s:{s:s, s:b}, s:o, s:i}",
-        "program", "weft", "version", version_number, "git", version_git, "built", "cuda",
-        device_cuda_built(), "nccl", transport_nccl_built, "debug", debug, "openmp", _OPENMP, "compiler",
-        __VERSION__, "mpi", "version", record_text(t->mpi_version), "standard", standard, "thread_level",
-        t->thread_level < 0 ? NULL : level[t->thread_level], "claims_cuda", t->mpi_claims_cuda,
-        "takes_device_buffers", tried ? json_boolean(takes) : json_null(), "why_not",
-        takes ? json_null() : record_text_or_null(why_not), "hdf5", "version", machine_hdf5_version(),
-        "parallel", hdf5_parallel, "driver", record_text_or_null(d->driver), "hosts", t->hosts);
+    return json_pack("{s:s, s:s, s:s, s:{s:b, s:b, s:s}, s:{s:o, s:b, s:o, s:o}, s:{s:s}, s:o, s:i}",
+                     "program", "weft", "version", version_number, "git", version_git, "built", "cuda",
+                     device_cuda_built(), "nccl", transport_nccl_built, "compiler", __VERSION__, "mpi",
+                     "version", record_text(t->mpi_version), "claims_cuda", t->mpi_claims_cuda,
+                     "takes_device_buffers", tried ? json_boolean(takes) : json_null(), "why_not",
+                     takes ? json_null() : record_text_or_null(why_not), "hdf5", "version",
+                     machine_hdf5_version(), "driver", record_text_or_null(d->driver), "hosts", t->hosts);
 }
 
 /* ---- the table ---- */
@@ -188,13 +165,11 @@ static void inform(const topology *t, device *d, bool as_json, const char *notes
     json_object_set_new(o, "no_gpu", record_text_or_null(no_gpu));
     json_object_set_new(o, "ranks", ranks);
     json_object_set_new(o, "note", record_text_or_null(notes));
-    FILE *const to = terminal_text_begin(&text);
     if (as_json) {
-        (void)json_dumpf(o, to, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-        puts(terminal_text_take(&text));
-        free(text.text);
+        (void)json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        putchar('\n');
     } else {
-        print_table(to, o, t->where);
+        print_table(terminal_text_begin(&text), o, t->where);
         terminal_text_end(&text, 9);
     }
     json_decref(o);

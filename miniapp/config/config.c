@@ -45,21 +45,27 @@ static bool read_row(const checking *k, const cmd_key *row, const char *text)
     char allowed[CMD_KEY_ALLOWED_BYTES];
     if (config_table_read(k->c, row, text, &reason)) return true;
     if (reason.text[0]) return refuse(k, row->key, "%s", reason.text);
-    size_t words = 0;
-    while (row->word && row->word[words]) words++;
-    const char *near = deck_near(text, row->word, words);
-    return refuse(k, row->key, "allowed: %s%s%s", cmd_key_allowed(row, allowed),
-                  near ? "; did you mean " : "", near ? near : "");
+    return refuse(k, row->key, "allowed: %s", cmd_key_allowed(row, allowed));
+}
+
+/* Of a section that is there its keys are allowed, else all. */
+static bool refuse_unknown(const checking *k, const deck_entry *e)
+{
+    const size_t section_bytes = strcspn(e->key, ".") + 1;
+    size_t in_section = 0;
+    for (size_t i = 0; i < config_table_count; i++)
+        in_section += strncmp(config_table[i].key, e->key, section_bytes) == 0;
+    sentence_set(k->why, "%s: unknown key %.200s; allowed:", e->where, e->key);
+    for (size_t i = 0; i < config_table_count; i++)
+        if (in_section == 0 || strncmp(config_table[i].key, e->key, section_bytes) == 0)
+            sentence_add(k->why, " %s", config_table[i].key);
+    return false;
 }
 
 static bool all_known(const checking *k)
 {
-    for (size_t i = 0; i < k->d->count; i++) {
-        const deck_entry *e = &k->d->entry[i];
-        if (config_table_find(e->key)) continue;
-        return sentence_refuse(k->why, "%s: unknown key %.200s, did you mean %s", e->where, e->key,
-                               config_table_nearest(e->key));
-    }
+    for (size_t i = 0; i < k->d->count; i++)
+        if (!config_table_find(k->d->entry[i].key)) return refuse_unknown(k, &k->d->entry[i]);
     return true;
 }
 

@@ -10,9 +10,7 @@
 #include "problem/problem.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "temporal/temporal_plan.h"
-
-enum { PROCESSORS = 132 }; /* SMs */
+#include "temporal/temporal_tilings.h"
 
 typedef struct imagined {
     const request *q;
@@ -48,48 +46,16 @@ static int block_steps(const plan_facts *f, int most, bool norm)
     return i->cuda ? temporal_longest(&i->of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN) : most;
 }
 
-/* Cells that a rank computes beyond its own: from level to level one radius less. */
-static double redundant_cells(const imagined *i, const decomp *d, int steps)
+/* Cells that a rank computes per step: beyond its own, from level to level one radius less. */
+static json_t *pass_json(const imagined *i, const decomp *d, int steps)
 {
     const boundary *sides = &i->q->cfg.grid.sides;
     const double depth = (double)i->of.op.radius * (steps - 1), nx = (double)d->nx, ny = (double)d->ny;
     const bool ghosts_x = d->ranks_x > 1 || !boundary_mirrors(sides->x_low.kind);
     const bool ghosts_y = d->ny > 1 && (d->ranks_y > 1 || !boundary_mirrors(sides->y_low.kind));
-    const double part = (ghosts_x ? depth * d->ranks_x / nx : 0) + (ghosts_y ? depth * d->ranks_y / ny : 0);
-    return nx * ny / (d->ranks_x * d->ranks_y) * part;
-}
-
-/* The cells that a rank would have computed in the time of a pass, were all warps of its GPU always busy:
- * chunks of strips run side by side, as many as the GPU has warps for (temporal_plan.h). Rank 0 has sides of
- * the grid and neighbours above; the border's kernel is taken to end with the interior's. */
-static double pass_cells(const imagined *i, const decomp *d, int steps, step_form form)
-{
-    const stencil *op = &i->of.op;
-    const temporal_tiling *t = temporal_tiling_of(op, steps, TEMPORAL_PLAIN);
-    const double own_cells = (double)d->nx * (double)d->ny / (d->ranks_x * d->ranks_y);
-    const int depth = op->radius * steps;
-    if (!i->cuda || d->ny == 1 || !t) return own_cells + redundant_cells(i, d, steps);
-
-    const temporal_strips s = temporal_strips_of(op, t, steps, t->warps, PROCESSORS);
-    const temporal_pace pace = temporal_pace_of(op, t, steps);
-    boundary sides = i->q->cfg.grid.sides;
-    const bool shells = d->ranks_y > 1 && form != STEP_EXCHANGE_FIRST;
-    const int below = shells && !boundary_mirrors(sides.y_low.kind), above = shells;
-    if (d->ranks_x > 1) sides.x_high.kind = BOUNDARY_NONE;
-    if (d->ranks_y > 1) sides.y_high.kind = BOUNDARY_NONE;
-    const field_shape f = field_shape_make(op->type, d->nx / d->ranks_x, d->ny / d->ranks_y, depth, depth);
-    const box own = box_make(0, f.nx, 0, f.ny),
-              inner = box_make(0, f.nx, below * depth, f.ny - above * depth);
-    const temporal_plan cut = temporal_plan_of(&s, &pace, &f, box_empty(inner) ? own : inner, &sides);
-    const double columns = ceil((double)f.nx / s.stored),
-                 shell_rows = (below + above) * columns * 3 * depth / s.resident;
-    return (temporal_plan_end(&s, &cut) + shell_rows) * s.resident * s.stored;
-}
-
-static json_t *pass_json(const imagined *i, const decomp *d, int steps)
-{
-    return json_pack("{s:i, s:f, s:f}", "steps", steps, "cells", pass_cells(i, d, steps, STEP_OVERLAPPED),
-                     "cells_exchange_first", pass_cells(i, d, steps, STEP_EXCHANGE_FIRST));
+    const double twice = (ghosts_x ? depth * d->ranks_x / nx : 0) + (ghosts_y ? depth * d->ranks_y / ny : 0);
+    return json_pack("{s:i, s:f}", "steps", steps, "cells",
+                     nx * ny / (d->ranks_x * d->ranks_y) * (1 + twice));
 }
 
 /* ---- the trial ---- */
@@ -173,7 +139,6 @@ static json_t *plan_as_json(const imagined *i, const plan_facts *f, const plan *
         { "transport", json_string(transport_kind_name(transposes ? p->redist_transport : p->transport)) },
         { "norm_in_pass", json_boolean(steps > 1 && block_steps(f, steps, true) > 0) },
         { "pass", steps > 1 ? pass_json(i, &p->grid.dec, steps) : json_null() },
-        { "processors", i->cuda ? json_integer(PROCESSORS) : json_null() },
         { "halo", halo_json(i, p) },
         { "memory_bytes", record_number(plan_memory_bytes(p, c, i->cuda ? DEVICE_CUDA : DEVICE_HOST, 0)) },
         { "state_bytes", record_number(config_state_bytes(c)) },

@@ -136,35 +136,6 @@ static void entries_have_their_place(void **state)
     assert_null(d.entry);
 }
 
-/* The nearest of the known keys; NULL as near: it is no slip. */
-static void slips(void **state)
-{
-    static const char *const known[] = { "problem.kind", "problem.alpha", "grid.nx",  "grid.ny",
-                                         "grid.x_low",   "run.lanes",     "run.fuse", "a.abxy",
-                                         "a.bacd",       "transpose" };
-    static const char *const cases[][3] = {
-        { "grid.nz", "grid.nx", "grid.nx" },
-        { "grdi.ny", "grid.ny", "grid.ny" },
-        { "run.lane", "run.lanes", "run.lanes" },
-        { "problem.alhpa", "problem.alpha", "problem.alpha" },
-        { "grid.alpha", "problem.alpha", "problem.alpha" },
-        { "kind", "problem.kind", "problem.kind" },
-        { "grid.ny", "grid.ny", "grid.ny" },
-        { "a.abcd", "a.bacd", "a.bacd" }, /* a swap is one edit; as two it would tie with a.abxy */
-        { "transpos", "transpose", "transpose" },
-        { "a.quark", "a.bacd", NULL },
-    };
-    enum { KNOWN = sizeof known / sizeof *known };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *const near = deck_near(cases[i][0], known, KNOWN);
-        if (!cases[i][2]) assert_null(near);
-        else assert_string_equal(near, cases[i][2]);
-        if (cases[i][2]) assert_string_equal(deck_nearest(cases[i][0], known, KNOWN), cases[i][1]);
-    }
-    assert_null(deck_near("", known, KNOWN));
-    assert_null(deck_nearest("grid.nx", known, 0));
-}
-
 static void whole_numbers(void **state)
 {
     static const struct {
@@ -191,6 +162,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(good_texts), cmocka_unit_test(bad_texts),
                                         cmocka_unit_test(files), cmocka_unit_test(entries_have_their_place),
-                                        cmocka_unit_test(slips), cmocka_unit_test(whole_numbers) };
+                                        cmocka_unit_test(whole_numbers) };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -122,7 +122,6 @@ def test_what_no_record_covers_is_named_and_stands_in_records():
         r"\* No record has several hosts: the links between them were not measured\.",
         r"between .*\(assumed, not measured\)",
         r"copy .* per launch \(assumed, not measured\)",
-        r"blocks  *of steps: as on 132 SMs per GPU \(assumed\)",
         "peer .* whatever the size: the records have too few sizes to show a rate",
     ):
         assert re.search(f"^{line}$", out, re.M), (line, out)
@@ -258,16 +257,15 @@ def test_by_hand_what_bytes_launches_messages_and_norms_of_a_step_add_up_to():
     assert interval_daly(50, 20) == 20 and math.isclose(waste(950, 50, 10000), 0.1)
 
 
-def test_by_hand_the_cells_of_a_pass_of_8_steps_whose_warps_store_112_cells_of_f64_on_132_sms_of_8_warps():
+def test_by_hand_the_cells_of_a_pass_of_8_steps_that_computes_7_rows_and_columns_more_in_the_mean():
     deck("s.ini", *HEAT, "grid.nx=10752", "grid.ny=242", "time.steps=999", "run.fuse=8", "run.ranks_x=1")
 
-    def rows(*words):  # in each of 11 chunks
-        plan = json.loads(weft("run", "s.ini", "--dry-run", "--json", *words))["pass"]
-        return [round(plan[key] / (8 * 132 * 112) * 11) for key in ("cells", "cells_exchange_first")]
+    def cells(*words):
+        return json.loads(weft("run", "s.ini", "--dry-run", "--json", *words))["pass"]["cells"]
 
-    assert rows() == [418, 418]  # 96 strips of 11 chunks: 22 rows, and 8 above and below
-    assert rows("ranks=2", "grid.ny=484") == [455,
-                                              418]  # 21 rows, and shells of 8 that are 24 with their ghosts
+    assert math.isclose(cells(), 10752 * 242 + 7 * (10752 + 242))
+    assert math.isclose(cells("ranks=2", "grid.ny=484"), 10752 * 242 + 7 * (10752 + 242))
+    assert math.isclose(cells("grid.boundary=neumann"), 10752 * 242)
 
 
 def test_what_is_missing_or_wrong_is_said_in_one_sentence():

@@ -32,6 +32,7 @@ static const char *const words[] = {
     "nan",          "inf",     "0x10",       "1e-320", "true", "none",  "/",      "../..", ":/",
     "%s%n",         "\xff\xfe", "\xc3\xa9",  "9223372036854775807",     "-9223372036854775808",
     "18446744073709551616", "periodic", "neumann", "dirichlet 1", "dirichlet",
+    "\\", " b", "#1", " #", ";;", "final = \\; z",
 };
 
 static char input[INPUT_MAX + 1];

@@ -88,6 +88,6 @@ endless() { # a check in the background that has made a file: mpirun's pid is $m
     refuses 2 launch 2 "$weft" check fs nowhere -- "nowhere: No such file or directory"
     refuses 2 "$weft" check fs file -- "file: Not a directory; allowed: a folder in which files can be made"
     refuses 2 "$weft" check fs . file -- "takes one folder, and was given . and file"
-    refuses 2 "$weft" check fs . second=3 -- "unknown key 'second', did you mean seconds"
+    refuses 2 "$weft" check fs . second=3 -- "unknown key 'second'; allowed: seconds"
     refuses 2 "$weft" check fs . seconds=0 -- "seconds = 0; allowed: whole numbers 1 .. 3600"
 }
