@@ -32,22 +32,20 @@ struct bench_link {
     device_event *begun, *copied[BENCH_LINK_MESSAGES_MAX];
 };
 
-bool bench_link_aware(const bench_world *world, device *d, const char **why)
+const char *bench_link_unaware(const bench_world *world, device *d)
 {
     static bool asked, aware;
-    static sentence reason;
-    if (!asked) aware = topology_probe_aware(world->top, d, TOPOLOGY_SELF_EXE, &reason);
+    static sentence why;
+    if (!asked) aware = topology_probe_aware(world->top, d, TOPOLOGY_SELF_EXE, &why);
     asked = true;
-    *why = reason.text;
-    return aware;
+    return aware ? NULL : why.text;
 }
 
 bool bench_link_carries(ladder_case *c)
 {
-    const char *why;
-    if (bench_way_of(c->rung) != TRANSPORT_AWARE || bench_link_aware(bench_world_of(c), c->d, &why))
-        return true;
-    return sentence_refuse(&c->missing, "%s", why);
+    const bool needed = bench_way_of(c->rung) == TRANSPORT_AWARE;
+    const char *const why = needed ? bench_link_unaware(bench_world_of(c), c->d) : NULL;
+    return !why || sentence_refuse(&c->missing, "%s", why);
 }
 
 static bool is_direct(const bench_link *l) { return l->way == LINK_ENGINE || l->way == LINK_BULK; }
@@ -76,14 +74,13 @@ static bool maps_theirs(bench_link *l, sentence *why)
 /* Others' memory where every rank reaches it, on all ranks or none; the host device always takes messages. */
 static bool choose_way(bench_link *l, bench_link_by by, sentence *why)
 {
-    const char *no;
     const bool gpu = l->d->kind == DEVICE_CUDA;
     l->way = LINK_MPI;
     if (by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
     if (gpu && by != BENCH_LINK_MESSAGES && maps_theirs(l, why))
         l->way = by == BENCH_LINK_ENGINE ? LINK_ENGINE : by == BENCH_LINK_BULK ? LINK_BULK : LINK_COPY;
     else if (by >= BENCH_LINK_ENGINE) return false;
-    else if (gpu && bench_link_aware(l->world, l->d, &no)) l->way = LINK_MPI_DEVICE;
+    else if (gpu && !bench_link_unaware(l->world, l->d)) l->way = LINK_MPI_DEVICE;
     l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
     return true;
 }
@@ -263,4 +260,12 @@ static void run_many(void *link, int runs)
     DEVICE_CALL(l->d, stream_sync, l->stream);
 }
 
-timer_percentiles bench_link_times(bench_link *l) { return bench_world_times(l->world, run_many, l); }
+void bench_link_ceiling(ladder_case *c, MPI_Comm comm, const bench_link_message *message, int count)
+{
+    sentence why;
+    bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, comm, BENCH_LINK_SHORTEST, message,
+                                      count, &why);
+    c->ceiling_name = bench_link_way(l);
+    c->ceiling_rate = c->work / bench_world_median_s(l->world, run_many, l);
+    bench_link_destroy(&l);
+}
