@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 enum { DECK_FILE_BYTES_MAX = 1 << 20 }; /* weights of radius 8 take 8 KB; more than this is some other file */
-enum { WORD_BYTES_MAX = 200 };          /* that is compared with known keys */
 
 /* Passes on what an allocation returned, or ends the process where that is NULL. */
 static void *had(void *p)
@@ -275,28 +274,16 @@ bool deck_whole(const char *text, int64_t *to)
     return *exponent && scale(to, 10, strtol(exponent, NULL, 10));
 }
 
-/* ---- the nearest known key ---- */
+/* ---- the known word that a slip may have meant ---- */
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
-/* Damerau-Levenshtein distance, optimal string alignment: to insert, delete, replace or swap neighbours is 1.
- * A long word is like none. */
-static size_t distance(const char *a, const char *b)
+/* Is one the other with a letter more, less or another, or with two neighbours swapped? */
+static bool is_slip(const char *a, const char *b)
 {
-    const size_t n = strlen(a), m = strlen(b);
-    if (n > WORD_BYTES_MAX) return n;
-    size_t(*const d)[m + 1] = had(malloc((n + 1) * sizeof *d)); /* of the first i and j letters */
-    for (size_t i = 0; i <= n; i++)
-        for (size_t j = 0; j <= m; j++) {
-            d[i][j] = i + j;
-            if (i == 0 || j == 0) continue;
-            d[i][j] = least(least(d[i - 1][j], d[i][j - 1]) + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
-        }
-    const size_t result = d[n][m];
-    free(d);
-    return result;
+    size_t n = strlen(a), m = strlen(b);
+    const size_t all = n;
+    for (; n > 0 && m > 0 && *a == *b; a++, b++, n--, m--) {}
+    for (; n > 0 && m > 0 && a[n - 1] == b[m - 1]; n--, m--) {}
+    return all > 1 && ((n <= 1 && m <= 1) || (n == 2 && m == 2 && a[0] == b[1] && a[1] == b[0]));
 }
 
 static const char *after_dot(const char *key)
@@ -305,22 +292,9 @@ static const char *after_dot(const char *key)
     return dot ? dot + 1 : key;
 }
 
-/* The right name in a wrong section, or in none, counts as two edits: a likelier slip than many letters. */
-static size_t edits(const char *key, const char *known)
-{
-    return least(distance(key, known), 2 + distance(after_dot(key), after_dot(known)));
-}
-
-const char *deck_nearest(const char *key, const char *const *known, size_t known_count)
-{
-    const char *nearest = NULL;
-    for (size_t i = 0; i < known_count; i++)
-        if (!nearest || edits(key, known[i]) < edits(key, nearest)) nearest = known[i];
-    return nearest;
-}
-
 const char *deck_near(const char *key, const char *const *known, size_t known_count)
 {
-    const char *nearest = deck_nearest(key, known, known_count);
-    return nearest && edits(key, nearest) <= (strlen(key) + 2) / 3 ? nearest : NULL;
+    for (size_t i = 0; i < known_count; i++) /* the right name in a wrong section, or in none, is a slip too */
+        if (is_slip(key, known[i]) || strcmp(after_dot(key), after_dot(known[i])) == 0) return known[i];
+    return NULL;
 }

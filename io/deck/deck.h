@@ -36,7 +36,6 @@ void deck_remove(deck *d, const char *key);                  /* if it is there *
 const deck_entry *deck_find(const deck *d, const char *key); /* NULL: not given */
 void deck_free(deck *d);
 
-/* The entry of `known` that is nearest to key by edit distance, for "unknown key X, did you mean Y". */
-const char *deck_nearest(const char *key, const char *const *known, size_t known_count);
-/* The same, or NULL where none is near: more than about one edit in three letters is no slip. */
+/* The entry of `known` that key is but for one edit or its section, for "unknown key X, did you mean Y"; else
+ * NULL. */
 const char *deck_near(const char *key, const char *const *known, size_t known_count);

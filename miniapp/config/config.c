@@ -57,8 +57,9 @@ static bool all_known(const checking *k)
     for (size_t i = 0; i < k->d->count; i++) {
         const deck_entry *e = &k->d->entry[i];
         if (config_table_find(e->key)) continue;
-        return sentence_refuse(k->why, "%s: unknown key %.200s, did you mean %s", e->where, e->key,
-                               config_table_nearest(e->key));
+        const char *near = config_table_near(e->key);
+        return sentence_refuse(k->why, "%s: unknown key %.200s%s%s", e->where, e->key,
+                               near ? ", did you mean " : "; weft help run lists all", near ? near : "");
     }
     return true;
 }

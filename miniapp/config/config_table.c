@@ -174,11 +174,11 @@ const cmd_key *config_table_find(const char *key)
     return NULL;
 }
 
-const char *config_table_nearest(const char *key)
+const char *config_table_near(const char *key)
 {
     const char *known[sizeof config_table / sizeof config_table[0]];
     for (size_t i = 0; i < config_table_count; i++) known[i] = config_table[i].key;
-    return deck_nearest(key, known, config_table_count);
+    return deck_near(key, known, config_table_count);
 }
 
 const char *config_feed_name(config_feed f) { return feeds[f]; }

@@ -34,7 +34,7 @@ extern const cmd_key config_table[];
 extern const size_t config_table_count;
 
 const cmd_key *config_table_find(const char *key);
-const char *config_table_nearest(const char *key); /* the key that a slip may have meant */
+const char *config_table_near(const char *key); /* the key that a slip may have meant, or NULL */
 bool config_uses(const config *c, config_use what); /* config.c */
 /* Reads one value into the config. False: not allowed (why empty: say what is; else a reason of its own). */
 bool config_table_read(config *c, const cmd_key *row, const char *text, sentence *why);
