@@ -84,6 +84,17 @@ static uint64_t cells_bytes(const state_level *l)
     return bytes;
 }
 
+/* Of fewer rows than writers each part has one: none is empty. */
+static int parts_of(const state_writer *w, const state_level *l)
+{
+    int parts = state_writers(cells_bytes(l), w->ranks, w->o.writers, w->o.one_file_bytes);
+    for (int i = 0; i < l->fields && parts < w->ranks; i++) {
+        const int64_t rows = l->field[i].ny > 1 ? l->field[i].ny : l->field[i].nx;
+        if (rows < parts) parts = (int)rows;
+    }
+    return parts;
+}
+
 /* ---- jobs ---- */
 
 /* No state of another problem is replaced. Rank 0 looks once more: a signal's step was not known when the run
@@ -325,8 +336,7 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     w->ended = STATE_OK;
     if (w->o.file) snprintf(path, sizeof path, "%s", w->o.file);
     else state_path(path, sizeof path, w->o.folder, l->step);
-    attempt_init(&w->a, path, l, state_writers(cells_bytes(l), w->ranks, w->o.writers, w->o.one_file_bytes),
-                 w->token++);
+    attempt_init(&w->a, path, l, parts_of(w, l), w->token++);
     w->a.number = collect_cut(&w->a.s, l, w->ranks, w->a.rank);
     begin_phase(w, WRITE);
     advance(w);

@@ -130,48 +130,6 @@ static void which_ones_stay(void **unused)
     }
 }
 
-/* ---- runs that write there ---- */
-
-static state_writer *take_folder(bool async)
-{
-    return fixture_writer(&(state_writer_options){
-        .folder = dir, .keep = { 2, 0 }, .async = async, .writers = fixture_ranks(MPI_COMM_WORLD) });
-}
-
-static void write_step(state_writer *w, int64_t step)
-{
-    state_level s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, step);
-    assert_int_equal(fixture_go(w, &s, &why), STATE_OK);
-    free(s.field[0].data);
-}
-
-static void writes_as_it_goes(void **unused)
-{
-    for (int async = 0; async < 2; async++) {
-        make_dir(async ? "beside" : "turn");
-        state_writer *w = take_folder(async);
-        touch("step_0000000030.h5.tmp"); /* what other runs may call their files meanwhile is not touched */
-        touch(step_name(60));            /* of a run that came further */
-        for (int64_t step = 10; step <= 30; step += 10) write_step(w, step);
-        const state_stats stats = state_writer_stats(w);
-        assert_true(stats.count == 3 && stats.bytes == 3 * 20 * 10 * 4 && stats.async == async);
-        assert_true(stats.write_s > 0 && stats.stall_s >= stats.write_s);
-        state_level other = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F64, 30); /* replaces no f32 */
-        const state_status begun = state_writer_begin(w, &(state_request){ .level = &other }, &why);
-        assert_int_equal(begun == STATE_OK ? state_writer_wait(w, &why) : begun, STATE_BUSY);
-        free(other.field[0].data);
-        state_writer_destroy(&w);
-        state_writer_destroy(&w);
-        assert_false(is_there(step_name(10)));
-        for (int i = 0; i < 3; i++) assert_true(is_there(step_name((int64_t[]){ 20, 30, 60 }[i])));
-        assert_int_equal(fixture_left(dir, "."), 1); /* that of others: no parts of step 10 */
-        state_level s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, 0);
-        assert_int_equal(fixture_load(MPI_COMM_WORLD, in_dir(step_name(30)), &s, &why), STATE_OK);
-        assert_int_equal(s.step, 30);
-        free(s.field[0].data);
-    }
-}
-
 /* Attempts with a mark that no index names go; that of an index stays, and so does a folder of like name.
  * Files that are not weft's keep their folder and the mark. */
 static void leftovers_of_a_dead_run(void **unused)
@@ -193,18 +151,23 @@ static void leftovers_of_a_dead_run(void **unused)
                                         "step_0000000040.00000002/0.h5" };
     state_info s;
     char mark[STATE_NAME_BYTES + 32], command[sizeof make + sizeof dir + sizeof s.folder];
-    if (fixture_ranks(MPI_COMM_WORLD) == 1) return; /* a state of one part leaves no folder */
+    const int ranks = fixture_ranks(MPI_COMM_WORLD);
+    const state_writer_options o = { .folder = dir, .writers = ranks };
+    if (ranks == 1) return; /* a state of one part leaves no folder */
     make_dir("leftovers");
-    state_writer *w = take_folder(false);
-    write_step(w, 30);
+    state_level l = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, 30);
+    state_writer *w = fixture_writer(&o);
+    assert_int_equal(fixture_go(w, &l, &why), STATE_OK);
     state_writer_destroy(&w);
+    state_writer_destroy(&w);
+    free(l.field[0].data);
     assert_int_equal(state_index_read(in_dir(step_name(30)), &s, &why), STATE_OK);
     state_close(&s);
     snprintf(mark, sizeof mark, "%s/unfinished", s.folder);
     assert_false(is_there(mark));
     snprintf(command, sizeof command, make, dir, s.folder);
     fixture_shell(command);
-    w = take_folder(false);
+    w = fixture_writer(&o);
     state_writer_destroy(&w);
     for (int i = 0; i < 5; i++) assert_true(is_there(stays[i]));
     for (int i = 0; i < 3; i++) assert_false(is_there(goes[i]));
@@ -214,4 +177,4 @@ static void leftovers_of_a_dead_run(void **unused)
 }
 
 STATE_TESTS(NULL, cmocka_unit_test(lists), cmocka_unit_test(which_ones_stay),
-            cmocka_unit_test(writes_as_it_goes), cmocka_unit_test(leftovers_of_a_dead_run))
+            cmocka_unit_test(leftovers_of_a_dead_run))

@@ -66,6 +66,8 @@ static void expect_description(const state_level *l, int writers)
                 s.type == l->type && s.main_field == l->main_field);
     assert_true(s.parts >= 1 && s.parts <= writers);
     assert_true((s.parts == 1) == (s.folder[0] == '\0'));
+    for (int k = 0; k < s.parts && s.parts < fixture_ranks(MPI_COMM_WORLD); k++)
+        for (int i = 0; i < l->fields; i++) assert_false(box_empty(s.part[k].of[i].cells));
     for (int i = 0; i < l->fields; i++) {
         uint64_t all = 0;
         MPI_Allreduce(&l->field[i].fingerprint, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
