@@ -72,7 +72,7 @@ static void open_all(peer *p, const int *ranks, int count, void **theirs, senten
     device *d = p->d;
     const int me = ranks_mine(p->comm);
     offer own = { .there = p->own != NULL }, *offers = CHECK_CALLOC(ranks_count(p->comm), sizeof *offers);
-    if (p->own) own.code = d->handle_make(d, p->own, &own.handle);
+    if (p->own && count > 0) own.code = d->handle_make(d, p->own, &own.handle);
     MPI_CHECK(ranks_allgather(&own, sizeof own, offers, p->comm));
     p->mapped = CHECK_CALLOC(count, sizeof *p->mapped);
     for (int i = 0; i < count; i++) {
@@ -122,7 +122,7 @@ peer *peer_create(device *d, const int *ranks, int count, size_t bytes, void **t
     DEVICE_CALL(d, stream_create, false, &p->s);
     MPI_CHECK(ranks_dup(comm, &p->comm));
     look_for_other_hosts(p, ranks, count, why);
-    if (!why->text[0] && d->unshared)
+    if (!why->text[0] && count > 0 && d->unshared)
         sentence_set(why, "rank %d shares no device memory: %s", ranks_mine(p->comm), d->unshared);
     bool reaches = agree_or_say(!why->text[0], why, p->comm);
     if (reaches) {

@@ -1,7 +1,7 @@
-/* The scan is sound: g is a trigonometric polynomial of degree r per axis, and the scan has at least 32 angles
- * for its shortest wave, so no maximum lies between two of them unseen: by Bernstein's inequality the largest
- * sample is within 1 - cos(pi / 32)^2 < 2 % of the maximum. Refined are all local maxima of the samples
- * within 2 % of the largest. A box of radius 8 takes half a second. */
+/* The scan is sound: g is a trigonometric polynomial of degree r per axis, and the scan has at least 32
+ * angles for its shortest wave, so no maximum lies between two of them unseen: by Bernstein's inequality the
+ * largest sample is within 1 - cos(pi / 32)^2 < 2 % of the maximum. Refined are all local maxima of the
+ * samples within 2 % of the largest. A box of radius 8 takes half a second. */
 #include "problem/fourier_symbol.h"
 
 #include <math.h>

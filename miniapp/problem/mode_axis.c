@@ -3,8 +3,6 @@
 #include "problem/mode_axis.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "problem/portable_math.h"
 
@@ -54,49 +52,50 @@ static void entry(const mode_axis *a, uint64_t half_cells, double *to)
     portable_math_sincos((uint64_t)(p % q), q, &to[1], &to[0]);
 }
 
-/* Two of an entry: (re, im). */
-static double *entries(size_t count)
+int mode_axis_bits(int64_t n) { return n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS; }
+
+/* One where there are no cells. */
+static size_t coarse_entries(int64_t first, int64_t end, int bits)
 {
-    double *const all = malloc(2 * count * sizeof *all);
-    if (all) return all;
-    fputs("weft: out of memory for the tables of the initial value\n", stderr);
-    abort();
+    return end > first ? (size_t)(((end - 1) >> bits) - (first >> bits) + 1) : 1;
 }
 
-/* Returns how many entries of the coarse table [first, end) needs, which are to be set, as are those of the
- * fine one but the first; one where there are no cells. */
-static size_t allocate(mode_axis_tables *t, int64_t first, int64_t end, int bits, value_part part)
+size_t mode_axis_doubles(int64_t first, int64_t end, int bits)
 {
-    const size_t hi_entries = end > first ? (size_t)(((end - 1) >> bits) - (first >> bits) + 1) : 1,
-                 lo_entries = (size_t)1 << bits;
-    *t = (mode_axis_tables){ .hi = entries(hi_entries),
-                             .lo = entries(lo_entries),
-                             .hi_bytes = 2 * sizeof(double) * hi_entries,
-                             .lo_bytes = 2 * sizeof(double) * lo_entries };
-    t->view = (value_axis){ t->hi, t->lo, first >> bits, bits, part };
-    t->lo[0] = 1.0;
-    t->lo[1] = 0.0;
-    return hi_entries;
+    return 2 * (coarse_entries(first, end, bits) + ((size_t)1 << bits));
 }
 
-void mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end)
+/* The entries are set, but the fine table's first. */
+static value_axis lay_out(double **at, int64_t first, int64_t end, int bits, value_part part)
 {
-    const int bits = a->n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS;
-    const size_t hi_entries = allocate(t, first, end, bits, a->part);
-    for (size_t h = 0; h < hi_entries; h++) {
+    double *const hi = *at, *const lo = hi + 2 * coarse_entries(first, end, bits);
+    lo[0] = 1.0;
+    lo[1] = 0.0;
+    *at += mode_axis_doubles(first, end, bits);
+    return (value_axis){ hi, lo, first >> bits, bits, part };
+}
+
+value_axis mode_axis_table(const mode_axis *a, int64_t first, int64_t end, double **at)
+{
+    const int bits = mode_axis_bits(a->n);
+    const size_t coarse = coarse_entries(first, end, bits);
+    double *const hi = *at, *const lo = hi + 2 * coarse;
+    for (size_t h = 0; h < coarse; h++) {
         const uint64_t i = ((uint64_t)(first >> bits) + h) << bits;
-        entry(a, 2 * i + (uint64_t)a->half_offset, t->hi + 2 * h);
+        entry(a, 2 * i + (uint64_t)a->half_offset, hi + 2 * h);
     }
-    for (size_t l = 1; l < (size_t)1 << bits; l++) entry(a, 2 * (uint64_t)l, t->lo + 2 * l);
+    for (size_t l = 1; l < (size_t)1 << bits; l++) entry(a, 2 * (uint64_t)l, lo + 2 * l);
+    return lay_out(at, first, end, bits, a->part);
 }
 
-void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end)
+value_axis mode_axis_table_gaussian(int64_t n, int64_t first, int64_t end, double **at)
 {
-    const size_t count = allocate(t, first, end, 0, VALUE_REAL_PART);
-    for (size_t h = 0; h < count; h++) {
+    double *const hi = *at;
+    for (size_t h = 0; h < coarse_entries(first, end, 0); h++) {
         const int64_t twice_distance = 2 * (first + (int64_t)h) + 1 - n;
         const double d = 5.0 * (double)twice_distance / (double)n;
-        t->hi[2 * h] = portable_math_exp(-0.5 * (d * d));
-        t->hi[2 * h + 1] = 0.0;
+        hi[2 * h] = portable_math_exp(-0.5 * (d * d));
+        hi[2 * h + 1] = 0.0;
     }
+    return lay_out(at, first, end, 0, VALUE_REAL_PART);
 }

@@ -34,20 +34,15 @@ mode_axis mode_axis_absent(void);
  * halved). */
 quad_complex mode_axis_shift_factor(const mode_axis *a, int k);
 
-/* Tables of E for own cells [first, end) of an axis of n cells. The number of levels follows from n alone, so
- * that a cell gets the same bits whatever the decomposition: to MODE_AXIS_ONE_LEVEL_CELLS one entry per own
- * cell, beyond that the product of a coarse and a fine table of 2^MODE_AXIS_FINE_BITS entries, all (re, im).
- * The caller frees hi and lo. */
+/* The table of E for own cells [first, end) of an axis of n cells. The number of levels follows from n alone,
+ * so that a cell gets the same bits whatever the decomposition: to MODE_AXIS_ONE_LEVEL_CELLS one entry per
+ * own cell, beyond that the product of a coarse and a fine table of 2^MODE_AXIS_FINE_BITS entries, all (re,
+ * im). It is written to *at, which is moved on by mode_axis_doubles(first, end, mode_axis_bits(n)). */
 enum { MODE_AXIS_FINE_BITS = 12 };
 #define MODE_AXIS_ONE_LEVEL_CELLS ((int64_t)1 << 20)
 
-typedef struct mode_axis_tables {
-    double *hi, *lo;
-    size_t hi_bytes, lo_bytes;
-    value_axis view; /* points into them */
-} mode_axis_tables;
-
-/* Out of memory: they say so and abort. */
-void mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end);
-/* exp(-((i + 1/2 - n/2) / (n/10))^2 / 2): not separable into levels, so one entry per own cell at any n. */
-void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end);
+int mode_axis_bits(int64_t n);
+size_t mode_axis_doubles(int64_t first, int64_t end, int bits);
+value_axis mode_axis_table(const mode_axis *a, int64_t first, int64_t end, double **at);
+/* exp(-((i + 1/2 - n/2) / (n/10))^2 / 2): not separable into levels, so of 0 bits at any n. */
+value_axis mode_axis_table_gaussian(int64_t n, int64_t first, int64_t end, double **at);

@@ -248,11 +248,11 @@ static void set_growth(problem *p, const config *c)
     }
 }
 
-/* The axis of the lowest mode, or of the one whose theta is nearest to pi. */
-static mode_axis end_of(int64_t n, boundary_kind low, boundary_kind high, bool highest)
+/* The lowest mode of an axis, or the one whose theta is nearest to pi. */
+static int64_t end_of(int64_t n, boundary_kind low, boundary_kind high, bool highest)
 {
     const int64_t last = low == BOUNDARY_PERIODIC ? n / 2 : mode_axis_last(n, low, high);
-    return mode_axis_make(n, low, high, highest ? last : mode_axis_first(low, high));
+    return highest ? last : mode_axis_first(low, high);
 }
 
 /* Each axis' part of a symbol is monotone in theta, so that its extremes are at the ends. Wave: s, the
@@ -263,9 +263,9 @@ static double slowest_of(const stencil *op, const config *c)
     const boundary *b = &c->grid.sides;
     double found = wave ? 1.0 : 0.0;
     for (int corner = 0; corner < 4; corner++) {
-        const mode_axis x = end_of(c->grid.nx, b->x_low.kind, b->x_high.kind, corner & 1),
-                        y = config_two_d(c) ? end_of(c->grid.ny, b->y_low.kind, b->y_high.kind, corner & 2)
-                                            : mode_axis_absent();
+        mode_axis x, y;
+        problem_axes(c, end_of(c->grid.nx, b->x_low.kind, b->x_high.kind, corner & 1),
+                     end_of(c->grid.ny, b->y_low.kind, b->y_high.kind, corner & 2), &x, &y);
         const quad g = symbol_of(op, c, &x, &y).re;
         found = wave ? fmin(found, (double)quad_sqrt((1 - g / 2) * (1 + g / 2)))
                      : fmax(found, fabs((double)g));

@@ -33,15 +33,16 @@ void problem_make(problem *p, const config *c);
 /* The axes of the modes with these numbers; y of a 1D problem: the absent axis. */
 void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x, mode_axis *y);
 
-/* Tables for the cells `own` (global coordinates) of this rank, host memory, owned by the struct. */
+/* Tables for the cells `own` (global coordinates) of this rank, in one block of host memory. */
 typedef struct problem_tables {
-    mode_axis_tables x, y; /* all 0 where the value has none */
-    value base; /* kind, axes with pointers into the tables above, shape, offsets, shift, seed; factor (1,
+    double *block; /* owned; NULL: the value has none */
+    size_t bytes;
+    value base; /* kind, axes and counts with pointers into the block, shape, offsets, shift, seed; factor (1,
                  * 0) */
 } problem_tables;
 
-/* Kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM). FILE: false
- * (no formula). For transpose `own` is A's box and initial mode is COUNT, as is ZERO. Out of memory: says so, aborts. */
+/* Kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM; ZERO: COUNT). FILE: false (no formula).
+ * For transpose `own` is A's box and initial mode is COUNT. Out of memory: says so, aborts. */
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own);
 void problem_tables_free(problem_tables *t);
 

@@ -2,62 +2,66 @@
  * All arithmetic is that of mode_axis.c, portable_math.c and quad.h, the same on every machine. */
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "problem/problem.h"
 
+static double *allocate(problem_tables *t, size_t doubles)
+{
+    t->bytes = doubles * sizeof *t->block;
+    t->block = malloc(t->bytes);
+    if (t->block) return t->block;
+    fputs("weft: out of memory for the tables of the initial value\n", stderr);
+    abort();
+}
+
+static void make_counts(problem_tables *t, int step)
+{
+    double *const count = allocate(t, VALUE_COUNT_TABLE);
+    for (int i = 0; i < VALUE_COUNT_TABLE; i++) count[i] = i * step;
+    t->base.kind = VALUE_COUNT;
+    t->base.table = count;
+}
+
+static void make_axes(problem_tables *t, const config *c, box own)
+{
+    const int64_t nx = c->grid.nx, ny = c->grid.ny;
+    const bool gaussian = c->problem.initial == CONFIG_INITIAL_GAUSSIAN;
+    const int x_bits = gaussian ? 0 : mode_axis_bits(nx), y_bits = gaussian ? 0 : mode_axis_bits(ny);
+    double *at =
+        allocate(t, mode_axis_doubles(own.x0, own.x1, x_bits) + mode_axis_doubles(own.y0, own.y1, y_bits));
+    mode_axis x, y = mode_axis_absent();
+    if (!gaussian) problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
+    t->base.x = gaussian ? mode_axis_table_gaussian(nx, own.x0, own.x1, &at)
+                         : mode_axis_table(&x, own.x0, own.x1, &at);
+    t->base.y = gaussian && config_two_d(c) ? mode_axis_table_gaussian(ny, own.y0, own.y1, &at)
+                                            : mode_axis_table(&y, own.y0, own.y1, &at);
+}
+
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own)
 {
-    static double count[VALUE_COUNT_TABLE];
-    static const double zeros[VALUE_COUNT_TABLE];
-    value *v = &t->base;
-    const mode_axis absent = mode_axis_absent();
-    mode_axis x, y;
-    memset(t, 0, sizeof *t);
-    *v = (value){ .kind = VALUE_MODE,
-                  .nx_global = c->grid.nx,
-                  .ny_global = c->grid.ny,
-                  .x_first = own.x0,
-                  .y_first = own.y0,
-                  .factor_re = 1.0,
-                  .seed = (uint64_t)c->problem.seed };
-    switch (c->problem.initial) {
-    case CONFIG_INITIAL_FILE: return false;
-    case CONFIG_INITIAL_RANDOM: v->kind = VALUE_RANDOM; return true;
-    case CONFIG_INITIAL_MODE:
-        if (!config_kind_of(c)->stencil) {
-            for (int i = 0; i < VALUE_COUNT_TABLE; i++) count[i] = i;
-            v->kind = VALUE_COUNT;
-            v->table = count;
-            return true;
-        }
-        problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
-        mode_axis_tables_mode(&t->x, &x, own.x0, own.x1);
-        mode_axis_tables_mode(&t->y, &y, own.y0, own.y1);
-        v->shift = p->shift;
-        break;
-    case CONFIG_INITIAL_GAUSSIAN:
-        mode_axis_tables_gaussian(&t->x, c->grid.nx, own.x0, own.x1);
-        if (config_two_d(c)) mode_axis_tables_gaussian(&t->y, c->grid.ny, own.y0, own.y1);
-        else mode_axis_tables_mode(&t->y, &absent, own.y0, own.y1);
-        break;
-    case CONFIG_INITIAL_ZERO:
-        v->kind = VALUE_COUNT;
-        v->table = zeros;
-        return true;
-    }
-    v->x = t->x.view;
-    v->y = t->y.view;
+    *t = (problem_tables){ .base = { .kind = VALUE_MODE,
+                                     .nx_global = c->grid.nx,
+                                     .ny_global = c->grid.ny,
+                                     .x_first = own.x0,
+                                     .y_first = own.y0,
+                                     .factor_re = 1.0,
+                                     .seed = (uint64_t)c->problem.seed } };
+    const bool mode = c->problem.initial == CONFIG_INITIAL_MODE;
+    if (c->problem.initial == CONFIG_INITIAL_FILE) return false;
+    if (c->problem.initial == CONFIG_INITIAL_RANDOM) t->base.kind = VALUE_RANDOM;
+    else if (c->problem.initial == CONFIG_INITIAL_ZERO) make_counts(t, 0);
+    else if (!config_kind_of(c)->stencil) make_counts(t, 1);
+    else make_axes(t, c, own);
+    if (mode) t->base.shift = p->shift;
     return true;
 }
 
 void problem_tables_free(problem_tables *t)
 {
-    free(t->x.hi);
-    free(t->x.lo);
-    free(t->y.hi);
-    free(t->y.lo);
+    free(t->block);
     memset(t, 0, sizeof *t);
 }
 

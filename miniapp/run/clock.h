@@ -57,5 +57,5 @@ void timeline_destroy(timeline **t);
 step_probe *timeline_probe(timeline *t, int64_t level);
 /* After `steps` steps were enqueued. Never waits. */
 void timeline_tick(timeline *t, int steps);
-/* Waits for the last probe. */
+/* Waits for the last step. */
 bool timeline_write(timeline *t, const char *path, sentence *why);

@@ -16,7 +16,7 @@ enum { OF_LAUNCH = 0, OF_STEP = 2, OF_EXCHANGE = 4, INTERIOR = 10, SPANS };
 static const struct {
     const char *name;
     enum track track; /* times of TRACK_HOST are the host's */
-    step_point from, to;
+    int from, to;     /* enum step_point; of the interior on stream 0 */
 } spans[SPANS] = {
     { "step", TRACK_STREAM, STEP_ENTER, STEP_LEAVE },
     { "launch", TRACK_HOST, STEP_ENTER, STEP_LEAVE },
@@ -28,7 +28,7 @@ static const struct {
     { "feed", TRACK_HOST, STEP_POSTED, STEP_RESUME },
     { "wait for messages", TRACK_HOST, STEP_RESUME, STEP_RECEIVED },
     { "feed shell", TRACK_HOST, STEP_RECEIVED, STEP_LEAVE },
-    [INTERIOR] = { "interior" },
+    [INTERIOR] = { "interior", TRACK_STREAM, STEP_INTERIOR, STEP_INTERIOR + 1 },
 };
 enum { ANCHOR_TRIES = 20 };
 enum { FIRST, LAST, SPARE, EVENTS }; /* of the two anchors, and one more to try with */
@@ -43,14 +43,12 @@ struct timeline {
     device_stream *stream;
     int streams;
     device_event *event[EVENTS];
-    anchor first;     /* the device's clock starts there */
-    trace_span *span; /* [TIMELINE_STEPS * spans_a_step]: times of events on the device's clock, of the
-                       * host on its own */
-    int spans_a_step, spans, kept; /* kept: steps */
-    step_probe probe;
-    bool waiting;        /* the probe, to be read; */
-    int64_t level, next; /* from which it is; from which the next one is wanted */
-    int steps;           /* that it covers; 0: until timeline_tick */
+    anchor first;                  /* the device's clock starts there */
+    step_probe *probe;             /* [TIMELINE_STEPS]; */
+    int64_t level[TIMELINE_STEPS]; /* the step's or pass's last; */
+    int probes;                    /* whose steps are enqueued; */
+    bool open;                     /* and one more, until timeline_tick */
+    int64_t next;                  /* level from which the next one is wanted */
 };
 
 static double position_s(timeline *t, device_event *e)
@@ -83,11 +81,11 @@ static anchor drop_anchor(timeline *t, int place)
 timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams)
 {
     timeline *t = CHECK_ALLOC(calloc(1, sizeof *t));
-    *t = (timeline){ .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS };
-    t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
+    *t = (timeline){ .top = top, .d = d, .stream = s, .streams = streams };
+    t->probe = CHECK_ALLOC(calloc(TIMELINE_STEPS, sizeof *t->probe));
     for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_create, true, &t->event[i]);
+    for (int i = 0; i < TIMELINE_STEPS; i++) step_probe_create(&t->probe[i], d, streams);
     t->first = drop_anchor(t, FIRST);
-    step_probe_create(&t->probe, d, streams);
     return t;
 }
 
@@ -95,62 +93,60 @@ void timeline_destroy(timeline **timeline_)
 {
     timeline *t = *timeline_;
     if (!t) return;
-    device *d = t->d;
-    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_destroy, &t->event[i]);
-    step_probe_destroy(&t->probe, d);
-    free(t->span);
+    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(t->d, event_destroy, &t->event[i]);
+    for (int i = 0; i < TIMELINE_STEPS; i++) step_probe_destroy(&t->probe[i], t->d);
+    free(t->probe);
     free(t);
     *timeline_ = NULL;
 }
 
-/* The probed step is done: its spans. */
-static void keep(timeline *t)
-{
-    const step_probe *p = &t->probe;
-    const int64_t level = t->level + t->steps;
-    const int first = p->streams == 0 ? OF_LAUNCH : OF_STEP;
-    const int end = p->streams == 0 ? OF_STEP : p->exchanged ? INTERIOR : OF_EXCHANGE;
-    trace_span *s = &t->span[t->spans];
-    for (int i = 0; i < p->streams; i++)
-        *s++ = (trace_span){ position_s(t, p->stream_begin[i]), position_s(t, p->stream_end[i]), level,
-                             TRACK_STREAM + i, INTERIOR };
-    for (int i = first; i < end; i++) {
-        const step_point from = spans[i].from, to = spans[i].to;
-        const bool host = spans[i].track == TRACK_HOST;
-        *s++ = (trace_span){ host ? p->host_s[from] : position_s(t, p->event[from]),
-                             host ? p->host_s[to] : position_s(t, p->event[to]), level, spans[i].track, i };
-    }
-    t->spans = (int)(s - t->span);
-    t->kept++;
-    t->waiting = false;
-}
-
 step_probe *timeline_probe(timeline *t, int64_t level)
 {
-    if (!t || level < t->next || t->waiting || t->kept == TIMELINE_STEPS) return NULL;
-    t->waiting = true;
-    t->level = level;
-    t->steps = 0;
-    return &t->probe;
+    if (!t || level < t->next || t->probes == TIMELINE_STEPS) return NULL;
+    t->open = true;
+    t->level[t->probes] = level;
+    return &t->probe[t->probes];
 }
 
 void timeline_tick(timeline *t, int steps)
 {
-    bool done = false;
-    if (!t || !t->waiting) return;
-    if (t->steps == 0) t->steps = steps;
-    t->next = t->level + (int64_t)TIMELINE_EVERY * t->steps;
-    DEVICE_CALL(t->d, event_done, t->probe.event[STEP_LEAVE], &done);
-    if (done) keep(t);
+    if (!t || !t->open) return;
+    t->open = false;
+    t->next = t->level[t->probes] + (int64_t)TIMELINE_EVERY * steps;
+    t->level[t->probes++] += steps;
 }
 
-static void to_host_clock(timeline *t, const anchor *last)
+static trace_span span_of(timeline *t, int probe, int name, int stream)
+{
+    const step_probe *p = &t->probe[probe];
+    const int from = spans[name].from + 2 * stream, to = spans[name].to + 2 * stream;
+    const bool host = spans[name].track == TRACK_HOST;
+    return (trace_span){ host ? p->host_s[from] : position_s(t, p->event[from]),
+                         host ? p->host_s[to] : position_s(t, p->event[to]), t->level[probe],
+                         (int)spans[name].track + stream, name };
+}
+
+/* Times of events on the device's clock, of the host on its own. Returns how many. */
+static int all_spans(timeline *t, trace_span *to)
+{
+    int count = 0;
+    for (int i = 0; i < t->probes; i++) {
+        const step_probe *p = &t->probe[i];
+        const int first = p->streams == 0 ? OF_LAUNCH : OF_STEP;
+        const int end = p->streams == 0 ? OF_STEP : p->exchanged ? INTERIOR : OF_EXCHANGE;
+        for (int stream = 0; stream < p->streams; stream++) to[count++] = span_of(t, i, INTERIOR, stream);
+        for (int name = first; name < end; name++) to[count++] = span_of(t, i, name, 0);
+    }
+    return count;
+}
+
+static void to_host_clock(const timeline *t, const anchor *last, trace_span *span, int count)
 {
     const double worst_s = fmax(t->first.error_s, last->error_s);
     /* Over a short time the anchors' errors are more than any drift. */
     const double rate =
         last->device_s * 1e-4 > worst_s ? (last->host_s - t->first.host_s) / last->device_s : 1;
-    for (trace_span *s = t->span; s < t->span + t->spans; s++) {
+    for (trace_span *s = span; s < span + count; s++) {
         if (s->track == TRACK_HOST) continue;
         s->begin_s = t->first.host_s + rate * s->begin_s;
         s->end_s = t->first.host_s + rate * s->end_s;
@@ -166,11 +162,12 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
         snprintf(stream_name[i], sizeof stream_name[i], "lane %d", i);
         track[TRACK_STREAM + i] = stream_name[i];
     }
-    if (t->waiting) DEVICE_CALL(t->d, event_sync, t->probe.event[STEP_LEAVE]);
-    if (t->waiting) keep(t);
-    anchor last = drop_anchor(t, LAST);
+    trace_span *const span =
+        CHECK_ALLOC(malloc(sizeof *span * (size_t)(t->streams + SPANS) * (size_t)(t->probes + 1)));
+    anchor last = drop_anchor(t, LAST); /* waits for all steps */
     last.device_s = position_s(t, t->event[LAST]);
-    to_host_clock(t, &last);
+    const int count = all_spans(t, span);
+    to_host_clock(t, &last, span, count);
     const bool cuda = device_computing(t->d)->kind == DEVICE_CUDA;
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
              cuda ? "gpu" : "host device", cuda ? t->d->ordinal : t->d->threads);
@@ -179,9 +176,11 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
                                  .tracks = TRACK_STREAM + t->streams,
                                  .name = name,
                                  .names = SPANS,
-                                 .span = t->span,
-                                 .spans = t->spans,
+                                 .span = span,
+                                 .spans = count,
                                  .clock = trace_measure_offset(t->top->comm),
                                  .device_error_s = fmax(t->first.error_s, last.error_s) };
-    return trace_write(t->top->comm, path, &all, why);
+    const bool written = trace_write(t->top->comm, path, &all, why);
+    free(span);
+    return written;
 }

@@ -10,32 +10,19 @@
 #include "sim/sim_parts.h"
 #include "streaming/streaming.h"
 
-/* One device block for all tables, in the order x hi, x lo, y hi, y lo, counts. */
+/* The formula with a copy of its tables that the device reads. */
 static void make_tables(sim *s)
 {
     problem_tables *t = &s->formula.tables;
+    value *v = &s->formula.initial;
     s->formula.there = problem_tables_make(t, &s->prob, s->cfg, s->plan.grid.dec.own);
-    const struct {
-        const double *from;
-        size_t bytes;
-        const double **to;
-    } part[] = {
-        { t->x.hi, t->x.hi_bytes, &s->formula.initial.x.hi },
-        { t->x.lo, t->x.lo_bytes, &s->formula.initial.x.lo },
-        { t->y.hi, t->y.hi_bytes, &s->formula.initial.y.hi },
-        { t->y.lo, t->y.lo_bytes, &s->formula.initial.y.lo },
-        { t->base.table, VALUE_COUNT_TABLE * sizeof(double), &s->formula.initial.table },
-    };
-    size_t total = 0, at = 0;
-    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) total += part[i].bytes;
-    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, total, &s->formula.device_tables);
-    s->formula.initial = t->base;
-    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
-        char *to = (char *)s->formula.device_tables + at;
-        if (part[i].from) DEVICE_CALL(s->dev, copy, to, part[i].from, part[i].bytes, s->streams.stream[0]);
-        *part[i].to = (const double *)(const void *)to;
-        at += part[i].bytes;
-    }
+    *v = t->base;
+    if (!t->block) return;
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, t->bytes, &s->formula.device_tables);
+    DEVICE_CALL(s->dev, copy, s->formula.device_tables, t->block, t->bytes, s->streams.stream[0]);
+    const double **const into[] = { &v->x.hi, &v->x.lo, &v->y.hi, &v->y.lo, &v->table };
+    for (size_t i = 0; i < sizeof into / sizeof *into; i++)
+        if (*into[i]) *into[i] = (const double *)s->formula.device_tables + (*into[i] - t->block);
     sim_wait(s);
 }
 

@@ -295,9 +295,8 @@ void sim_snapshot(sim *s, const char *deck_text, state_level *level)
 void sim_set_count_table(sim *s, value *v, const double *table)
 {
     device *d = s->dev;
-    /* the tables' block is laid out by sim_create; its last part is the count table */
-    DEVICE_CALL(d, copy, (void *)(uintptr_t)s->formula.initial.table, table,
-                VALUE_COUNT_TABLE * sizeof *table, main_stream(s));
+    /* a transpose's block is its counts */
+    DEVICE_CALL(d, copy, s->formula.device_tables, table, VALUE_COUNT_TABLE * sizeof *table, main_stream(s));
     DEVICE_CALL(d, stream_sync, main_stream(s));
     v->table = s->formula.initial.table;
 }

@@ -96,9 +96,9 @@ static void interior(step_streams *s, step_pass *p, const step_job *j, int i)
     device_stream *stream = s->stream[i];
     step_bind_thread(d);
     if (i > 0) DEVICE_CALL(d, event_wait, s->level, stream); /* stream 0 recorded it itself */
-    step_probe_stream_begin(j->probe, d, i, stream);
+    step_probe_mark(j->probe, d, STEP_INTERIOR + 2 * i, stream);
     compute(s, p, j, &p->strip[i], 1, stream);
-    step_probe_stream_end(j->probe, d, i, stream);
+    step_probe_mark(j->probe, d, STEP_INTERIOR + 2 * i + 1, stream);
     if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], stream);
 }
 

@@ -14,12 +14,18 @@ static void near(double got, double expected)
     if (!(fabs(got - expected) <= 1e-9 * fabs(expected))) fail_msg("%.17g, expected %.17g", got, expected);
 }
 
+static config c;
+static problem p;
+
+static void make(const char *lines, int64_t steps)
+{
+    harness_config(&c, "[problem]\n%s\n[time]\nsteps = %lld\n", lines, (long long)steps);
+    problem_make(&p, &c);
+}
+
 static double bound(int level, const char *lines)
 {
-    config c;
-    problem p;
-    harness_config(&c, "[problem]\n%s\n[time]\nsteps = %d\n", lines, level);
-    problem_make(&p, &c);
+    make(lines, level);
     return problem_bound(&p, &c, level).bound;
 }
 
@@ -101,10 +107,7 @@ static void late_factors(void **state)
         "kind = heat\nalpha = .3\nmode_x = 1\n[grid]\nnx = 1000003",
     };
     for (size_t i = 0; i < sizeof decks / sizeof decks[0]; i++) {
-        config c;
-        problem p;
-        harness_config(&c, "[problem]\n%s\n[time]\nsteps = 1\n", decks[i]);
-        problem_make(&p, &c);
+        make(decks[i], 1);
         for (int64_t n = 1; n <= 1000000000; n *= 10) {
             const quad_complex once = problem_factor(&p, &c, n), twice = problem_factor(&p, &c, 2 * n);
             const quad_complex square = quad_complex_mul(once, once);
@@ -117,11 +120,7 @@ static void late_factors(void **state)
 /* Weights that f32 rounds up let a mode of the wave grow: its factors are those of next = 2 c cur - prev. */
 static void a_wave_that_grows(void **state)
 {
-    config c;
-    problem p;
-    harness_config(&c, "[problem]\nkind = wave\ndtype = f32\norder = 4\nalpha = .27\nmode_x = 0\n[grid]\n"
-                       "nx = 4096\n[time]\nsteps = 1\n");
-    problem_make(&p, &c);
+    make("kind = wave\ndtype = f32\norder = 4\nalpha = .27\nmode_x = 0\n[grid]\nnx = 4096", 1);
     double prev = (double)problem_factor(&p, &c, 0).re, cur = (double)problem_factor(&p, &c, 1).re;
     assert_true(prev == 1.0 && cur > 1.0);
     for (int64_t n = 2; n <= 20000; n++) {
@@ -225,10 +224,7 @@ static const struct {
 static void every_rule(void **state)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        config c;
-        problem p;
-        harness_config(&c, "[problem]\n%s\n[time]\nsteps = 100000\n", rules[i].deck);
-        problem_make(&p, &c);
+        make(rules[i].deck, 100000);
         const problem_verdict v = problem_bound(&p, &c, rules[i].level);
         if (v.meaningful != !rules[i].why || p.shift != rules[i].shift ||
             (rules[i].why && !strstr(v.why_unchecked.text, rules[i].why)))
@@ -240,21 +236,17 @@ static void every_rule(void **state)
 static void warning_of_growth(void **state)
 {
     static const struct {
-        const char *type, *sides;
+        const char *deck;
         int steps;
         bool warned;
-    } cases[] = { { "f32", "periodic", 4001, true },
-                  { "f32", "periodic", 4000, false },
-                  { "f64", "periodic", 9999, false },
-                  { "f32", "neumann", 4001, true },
-                  { "f32", "dirichlet 0", 9999, false } };
+    } row[] = { { "dtype = f32\n" WAVE LINE "boundary = periodic", 4001, true },
+                { "dtype = f32\n" WAVE LINE "boundary = periodic", 4000, false },
+                { "dtype = f64\n" WAVE LINE "boundary = periodic", 9999, false },
+                { "dtype = f32\n" WAVE LINE "boundary = neumann", 4001, true },
+                { "dtype = f32\n" WAVE LINE "boundary = dirichlet 0", 9999, false } };
     for (int i = 0; i < 5; i++) {
-        config c;
-        problem p;
-        harness_config(&c, "[problem]\ndtype = %s\n" WAVE LINE "boundary = %s\n[time]\nsteps = %d\n",
-                       cases[i].type, cases[i].sides, cases[i].steps);
-        problem_make(&p, &c);
-        assert_int_equal(p.warning[0] != '\0', cases[i].warned);
+        make(row[i].deck, row[i].steps);
+        assert_int_equal(p.warning[0] != '\0', row[i].warned);
     }
 }
 

@@ -41,20 +41,21 @@ static void modes(void **state)
                 const int64_t n = lengths[l], mode = pairs[pair].first_mode + (n - 1) * which / 2;
                 const mode_axis a = mode_axis_make(n, pairs[pair].low, pairs[pair].high, mode);
                 const int64_t first = n / 3, end = n - first > 9000 ? first + 9000 : n;
-                mode_axis_tables t;
-                mode_axis_tables_mode(&t, &a, first, end);
+                const size_t doubles = mode_axis_doubles(first, end, mode_axis_bits(n));
+                double *const block = malloc(doubles * sizeof *block), *at = block;
+                const value_axis table = mode_axis_table(&a, first, end, &at);
+                assert_true(at == block + doubles);
                 for (int64_t i = first; i < end; i++) {
                     double re, im;
-                    const long double at = angle(pair, n, mode, i);
-                    cell_axis(&t.view, i, &re, &im);
-                    const long double wrong_re = re - (pairs[pair].sine ? sinl(at) : cosl(at)),
-                                      wrong_im = im - (pair == 0 ? sinl(at) : 0);
+                    const long double turn = angle(pair, n, mode, i);
+                    cell_axis(&table, i, &re, &im);
+                    const long double wrong_re = re - (pairs[pair].sine ? sinl(turn) : cosl(turn)),
+                                      wrong_im = im - (pair == 0 ? sinl(turn) : 0);
                     if (!(fabsl(wrong_re) <= 3 * 0x1p-52L && fabsl(wrong_im) <= 3 * 0x1p-52L))
                         fail_msg("pair %d, mode %lld of %lld cells, cell %lld: %.17g, %.17g", pair,
                                  (long long)mode, (long long)n, (long long)i, re, im);
                 }
-                free(t.hi);
-                free(t.lo);
+                free(block);
             }
 }
 

@@ -92,9 +92,8 @@ static void put_initial(const drawn *d, const double *u, const double *prev)
     assert_true(H5close() >= 0);
 }
 
-/* The cells of `wanted` that a field of final.h5 does not have, or -1 where it cannot be read as that many
- * cells of that type. */
-static int differing(const char *name, const plain *p, const double *wanted, int *first)
+/* Has a field of final.h5 these cells, in the problem's type? */
+static bool has_cells(const char *name, const plain *p, const double *wanted, sentence *why)
 {
     const int cells = p->nx * p->ny;
     double *found = calloc((size_t)cells, sizeof *found);
@@ -103,15 +102,12 @@ static int differing(const char *name, const plain *p, const double *wanted, int
     const bool read = set >= 0 && H5Sget_simple_extent_npoints(H5Dget_space(set)) == cells &&
                       H5Tget_size(H5Dget_type(set)) == (p->f32 ? 4u : 8u) &&
                       H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, found) >= 0;
-    int count = read ? 0 : -1;
-    for (int i = cells - 1; i >= 0 && read; i--)
-        if (plain_bits(p, found[i]) != plain_bits(p, wanted[i])) {
-            count++;
-            *first = i;
-        }
+    int at = 0;
+    while (read && at < cells && plain_bits(p, found[at]) == plain_bits(p, wanted[at])) at++;
     free(found);
     H5close();
-    return count;
+    return at == cells || sentence_refuse(why, "%s, cell %d of %d: %s", name, at, cells,
+                                          read ? "other bits" : "not there, or of another shape or type");
 }
 
 static bool has_fingerprint(uint64_t wanted)
@@ -184,21 +180,11 @@ static bool same_bits(const drawn *d, const double *u, const double *prev, sente
 {
     const plain *p = &d->p;
     const bool transposes = p->kind == PLAIN_TRANSPOSE;
-    const char *const name[] = { transposes ? "/fields/a" : "/fields/u",
-                                 transposes ? "/fields/b" : "/fields/u_prev" };
-    const double *const wanted[] = { u, prev };
-    for (int i = 0; i < (transposes || plain_two_levels(p) ? 2 : 1); i++) {
-        int first = 0;
-        const int count = differing(name[i], p, wanted[i], &first);
-        if (count == 0) continue;
-        if (count < 0) sentence_set(why, "%s: not there, or of another shape or type", name[i]);
-        else
-            sentence_set(why, "%s: %d of %d cells differ, cell %d first", name[i], count, p->nx * p->ny,
-                         first);
-        return false;
-    }
-    if (has_fingerprint(plain_fingerprint(p, transposes ? prev : u))) return true;
-    return sentence_refuse(why, "the cells are right and the fingerprint is not");
+    if (!has_cells(transposes ? "/fields/a" : "/fields/u", p, u, why)) return false;
+    if (transposes && !has_cells("/fields/b", p, prev, why)) return false;
+    if (plain_two_levels(p) && !has_cells("/fields/u_prev", p, prev, why)) return false;
+    return has_fingerprint(plain_fingerprint(p, transposes ? prev : u)) ||
+           sentence_refuse(why, "the cells are right and the fingerprint is not");
 }
 
 static bool right(const char *weft, const drawn *d, uint64_t number)

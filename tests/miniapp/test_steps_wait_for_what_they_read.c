@@ -1,15 +1,18 @@
 /* No wait is missing: in every form a run ends with the bits of a plain one, whatever the order in which its
  * streams work. Where there is no GPU a host device takes that order by chance (support/deferred_device.h).
  * All levels, those put aside for a file, and norms are compared with those of single steps on a host device
- * that works at once. In-kernel exchange is a host's too (support/host_inkernel.h). tests/long/faults.ini
- * leaves the waits out one by one.
+ * that works at once; so are whole loops, which end at the same level with the same norm. In-kernel exchange
+ * is a host's too (support/host_inkernel.h). tests/long/faults.ini leaves the waits out one by one.
  *
  * ranks: 1 2 4
  * gpus: rank
  * release: four times as many runs */
+#include <stdatomic.h>
+
 #include "core/cell.h"
+#include "device/nvtx.h"
 #include "ranks/check.h"
-#include "sim/sim_state.h"
+#include "run/loop.h"
 #include "support/deferred_device.h"
 #include "support/host_inkernel.h"
 #include "support/problem_harness.h"
@@ -18,6 +21,19 @@
 enum { STEPS = 96, RUNS = SANITIZED ? 10 : 40 };
 
 static config_device tested = CONFIG_DEVICE_HOST;
+
+/* ---- what a profiler is told, in place of the program's ---- */
+
+enum { STEP, EXCHANGE, INTERIOR, SHELL, RANGES };
+static const char *const range_name[RANGES] = { "step", "exchange", "interior", "shell" };
+static atomic_int ranges[RANGES], open_ranges;
+
+void nvtx_begin(const char *name)
+{
+    open_ranges++;
+    for (int i = 0; i < RANGES; i++) ranges[i] += strcmp(name, range_name[i]) == 0;
+}
+void nvtx_end(void) { open_ranges--; }
 
 /* ---- what each level holds ---- */
 
@@ -105,7 +121,7 @@ static const char *const sides[] = {
 /* What a wait may depend on comes in turn, each at a pace of its own, so that a few runs have all of it. */
 static void choose(way *w, int run, int ranks)
 {
-    static const int fuse[] = { 3, 1, 1, 8, 2, 1, 5 };
+    static const int fuse[] = { 3, 1, 1, 8, 12, 1, 64 };
     static const config_feed feeds[] = { CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH };
     static const step_form of_steps[] = { STEP_IN_KERNEL, STEP_OVERLAPPED, STEP_IN_KERNEL };
     static const step_form of_blocks[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_FORMS };
@@ -188,17 +204,21 @@ static int64_t steps_to(const sim *s, int64_t end)
     return left < due ? left : due;
 }
 
-/* A step that is measured: when its last event is done, all are. */
+/* A step that is measured: when its last event is done, all are. A profiler sees its phases by name. */
 static void step_with_probe(sim *s)
 {
     step_probe probe;
     double seconds;
     step_probe_create(&probe, s->dev, s->plan.streams);
+    memset(ranges, 0, sizeof ranges);
     (void)sim_advance(s, (sim_request){ 1, 0, true, &probe });
     DEVICE_CALL(s->dev, event_sync, probe.event[STEP_LEAVE]);
-    for (int i = probe.streams > 0 ? STEP_PACK : STEP_LEAVE; i < STEP_POINTS; i++)
+    for (int i = probe.streams > 0 ? STEP_PACK : STEP_LEAVE; i <= STEP_LEAVE; i++)
         DEVICE_CALL(s->dev, event_seconds, probe.event[STEP_ENTER], probe.event[i], &seconds);
     step_probe_destroy(&probe, s->dev);
+    assert_true(open_ranges == 0 && ranges[STEP] == 1 && ranges[INTERIOR] == probe.streams);
+    if (probe.streams > 0)
+        assert_true(ranges[EXCHANGE] == 2 && ranges[SHELL] == 1); /* its begin and its end */
 }
 
 /* Steps are enqueued, and within a round the test waits for nothing. A quarter of them comes before the level
@@ -230,6 +250,7 @@ static void set_in_kernel(sim *s)
     host_inkernel_give(s->dev, s->cfg->problem.radius);
     assert_true(step_pass_make_inkernel(&s->pass, fields, &why));
     step_pass_set_form(&s->pass, STEP_IN_KERNEL);
+    assert_true(sim_norms_ride(s) == !s->prob.op.has_prev);
 }
 
 static void set_form(sim *s, step_form form)
@@ -273,9 +294,95 @@ static void in_any_order(void **state)
     for (int i = 0; i <= STEPS; i++) free(truth.level[i]);
 }
 
+/* ---- whole loops ---- */
+
+typedef struct outcome {
+    uint64_t fingerprint;
+    int64_t level;
+    double last_change;
+} outcome;
+
+static outcome loop_as(const config *c, step_form form)
+{
+    static sim s;
+    clock_steps ticks;
+    saver checkpoints = { .sim = &s };
+    create(&s, c);
+    set_form(&s, form);
+    sim_touch(&s);
+    sim_take(&s, 3, false); /* without the neighbours, as a calibration does; it leaves nothing */
+    initialise(&s);
+    clock_create(&ticks, s.dev, s.streams.stream[0]);
+    const loop_result l = loop_run(&s, (loop){ &ticks, NULL, &checkpoints, NULL, INFINITY, 0 });
+    assert_int_equal(l.end, LOOP_DONE);
+    const outcome o = { sim_fingerprint(&s), s.level, l.last_change };
+    clock_destroy(&ticks);
+    sim_destroy(&s);
+    return o;
+}
+
+/* In blocks of steps and with in-kernel exchange, on every process grid. */
+static void loop_every_way(const config *single, int64_t least, int64_t most)
+{
+    static const int fuse[] = { 1, 8, 3, 12, 64 };
+    static int turn;
+    config c = *single;
+    const outcome expected = loop_as(single, STEP_OVERLAPPED);
+    const int ranks = single->run.ranks_x;
+    assert_in_range(expected.level, least, most);
+    for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++)
+        for (int i = 0; ranks % c.run.ranks_x == 0 && i < 5; i++) {
+            const step_form form = i == 0 ? STEP_IN_KERNEL : turn % 2 ? STEP_OVERLAPPED : STEP_EXCHANGE_FIRST;
+            c.run.ranks_y = ranks / c.run.ranks_x;
+            c.run.fuse = fuse[i];
+            c.run.device = i == 0 ? CONFIG_DEVICE_HOST : tested;
+            c.run.transport = i == 0 || tested == CONFIG_DEVICE_HOST
+                                  ? TRANSPORT_STAGED
+                                  : (transport_kind)(turn % TRANSPORT_KINDS);
+            turn++;
+            const outcome o = loop_as(&c, form);
+            if (memcmp(&o, &expected, sizeof o) != 0)
+                fail_msg("%s, %d x %d ranks, fuse %d, form %s, norm every %lld: %016llx at level %lld, "
+                         "change %g, not "
+                         "%016llx at level %lld, change %g",
+                         kind_name(c.problem.kind), c.run.ranks_x, c.run.ranks_y, c.run.fuse,
+                         step_form_name[form], (long long)c.time.norm_every,
+                         (unsigned long long)o.fingerprint, (long long)o.level, o.last_change,
+                         (unsigned long long)expected.fingerprint, (long long)expected.level,
+                         expected.last_change);
+        }
+}
+
+static void loops(void **state)
+{
+    static const struct {
+        const char *problem, *when;
+        int64_t least, most; /* the level at which it ends */
+    } row[] = {
+        { "kind = wave\nalpha = 0.2\norder = 6", "steps = 29\nnorm_every = 9", 29, 29 },
+        { "kind = laplace", "steps = 29\nnorm_every = 1", 29, 29 },
+        { "kind = laplace\ndtype = f32", "steps = 30\nnorm_every = 5\ntolerance = 1e-9", 30, 30 },
+        /* passes of 12, 8 and 4 steps with a norm */
+        { "kind = laplace\ndtype = f32", "steps = 48\nnorm_every = 12", 48, 48 },
+        { "kind = laplace", "steps = 5000\ntolerance = 6e-2\nnorm_every = 1", 10, 200 },
+        { "kind = laplace", "steps = 5000\ntolerance = 6e-2\nnorm_every = 9", 18, 198 },
+    };
+    config c;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        harness_config(
+            &c,
+            "[problem]\n%s\ninitial = random\n[grid]\nnx = 61\nny = 47\nboundary = dirichlet 0.75\n[time]\n"
+            "%s\n[run]\ndevice = host\nthreads = 1\ntune = off\nfuse = 1\n",
+            row[i].problem, row[i].when);
+        MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &c.run.ranks_x));
+        c.run.ranks_y = 1;
+        loop_every_way(&c, row[i].least, row[i].most);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(in_any_order) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(in_any_order), cmocka_unit_test(loops) };
     int level, rank;
     if (argc == 2 && strcmp(argv[1], TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
     MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level));

@@ -1,5 +1,5 @@
 # Several steps per pass (run.fuse) in whole runs: checkpoints on the way, restarts with another number of steps, sentences.
-# That the bits are the same: test_temporal_runs_same_bits; that a halo row that is not filled is seen: faults.bats.
+# That the bits are the same: test_steps_wait_for_what_they_read; a halo row that is not filled: faults.bats.
 load ../support/helper
 
 plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)

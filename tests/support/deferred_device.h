@@ -22,43 +22,20 @@ enum { DEFERRED_STREAMS_MAX = 80, DEFERRED_EVENTS_MAX = 512 };
 
 /* How often it was recorded, and how many of these records have run. */
 typedef struct deferred_event {
-    device_event *handle; /* NULL: a free place */
+    device_event *handle;
     long recorded, done;
 } deferred_event;
 
-/* A call, with copies of what it was given. */
-typedef struct deferred_boxes {
-    box at[BOUNDARY_BOXES_MAX];
-    int count;
-} deferred_boxes;
-typedef struct deferred_pieces {
-    pack_piece at[PACK_PIECES_MAX];
-    int count;
-} deferred_pieces;
+/* A piece of work; of a call the struct goes on with copies of what it was given. */
 typedef struct deferred_work {
     struct deferred_work *next;
-    int (*run)(device *d, const struct deferred_work *w);
-    deferred_event *event; /* of a record and a wait alone */
-    long record;           /* of a wait: which record it waits for; 0: it is none */
-    field_shape f;
-    void *to, *to_prev;
-    const void *from, *from_prev;
-    void *source; /* of a transpose, which may change it */
-    size_t size[4];
-    int64_t number[4];
-    int flags;
-    box cells;
-    deferred_boxes boxes;
-    deferred_pieces pieces;
-    uint64_t *result;
-    inkernel_step inkernel;
-    boundary sides;
-    value formula;
+    int (*run)(device *d, const struct deferred_work *w); /* NULL: nothing */
+    deferred_event *event;                                /* of a record and a wait alone */
+    long record; /* of a wait: which record it waits for; 0: it is none */
 } deferred_work;
 
 typedef struct deferred_stream {
-    bool used;
-    device_stream *handle; /* NULL: the first one's */
+    const device_stream *handle; /* NULL: the first one's */
     deferred_work *first, **end;
 } deferred_stream;
 
@@ -67,7 +44,7 @@ static struct deferred {
     pthread_mutex_t lock;
     deferred_stream stream[DEFERRED_STREAMS_MAX];
     deferred_event event[DEFERRED_EVENTS_MAX];
-    int streams, events; /* places that have been used */
+    int streams, events;
     unsigned chance;
     int behind, picks; /* the stream that stays behind, and for how many choices */
     bool running;
@@ -89,30 +66,21 @@ static unsigned deferred_chance(void)
 
 static deferred_stream *deferred_stream_of(const device_stream *s)
 {
-    int free = deferred.streams;
-    for (int i = 0; i < deferred.streams; i++) {
-        if (deferred.stream[i].used && deferred.stream[i].handle == s) return &deferred.stream[i];
-        if (!deferred.stream[i].used && free == deferred.streams) free = i;
-    }
-    assert(free < DEFERRED_STREAMS_MAX);
-    if (free == deferred.streams) deferred.streams++;
-    deferred_stream *q = &deferred.stream[free];
-    *q = (deferred_stream){ .used = true, .handle = (device_stream *)s };
-    q->end = &q->first;
+    for (int i = 0; i < deferred.streams; i++)
+        if (deferred.stream[i].handle == s) return &deferred.stream[i];
+    assert(deferred.streams < DEFERRED_STREAMS_MAX);
+    deferred_stream *q = &deferred.stream[deferred.streams++];
+    *q = (deferred_stream){ .handle = s, .end = &q->first };
     return q;
 }
 
 static deferred_event *deferred_event_of(device_event *e)
 {
-    int free = deferred.events;
-    for (int i = 0; i < deferred.events; i++) {
+    for (int i = 0; i < deferred.events; i++)
         if (deferred.event[i].handle == e) return &deferred.event[i];
-        if (!deferred.event[i].handle && free == deferred.events) free = i;
-    }
-    assert(free < DEFERRED_EVENTS_MAX);
-    if (free == deferred.events) deferred.events++;
-    deferred.event[free] = (deferred_event){ .handle = e };
-    return &deferred.event[free];
+    assert(deferred.events < DEFERRED_EVENTS_MAX);
+    deferred.event[deferred.events] = (deferred_event){ .handle = e };
+    return &deferred.event[deferred.events++];
 }
 
 /* ---- what runs when ---- */
@@ -120,7 +88,7 @@ static deferred_event *deferred_event_of(device_event *e)
 static bool deferred_can_run(const deferred_stream *q)
 {
     const deferred_work *w = q->first;
-    return q->used && w && (w->record == 0 || w->event->done >= w->record);
+    return w && (w->record == 0 || w->event->done >= w->record);
 }
 
 /* Some stream that can run, another one than the one which stays behind, if there is any; NULL: none. */
@@ -156,11 +124,11 @@ static bool deferred_run_one(device *d)
     return true;
 }
 
-static int deferred_push(device_stream *s, const deferred_work *given)
+static int deferred_push(device_stream *s, const deferred_work *given, size_t bytes)
 {
-    deferred_work *w = malloc(sizeof *w);
+    deferred_work *w = malloc(bytes);
     if (!w) return ENOMEM;
-    *w = *given;
+    memcpy(w, given, bytes);
     w->next = NULL;
     deferred_lock();
     deferred_stream *q = deferred_stream_of(s);
@@ -195,7 +163,9 @@ static int deferred_stream_destroy(device *d, device_stream **s)
 {
     deferred_lock();
     const int code = deferred_stream_sync(d, *s);
-    deferred_stream_of(*s)->used = false;
+    deferred_stream *q = deferred_stream_of(*s);
+    *q = deferred.stream[--deferred.streams];
+    if (!q->first) q->end = &q->first;
     (void)deferred_unlock(0);
     return code ? code : deferred.host.stream_destroy(d, s);
 }
@@ -205,8 +175,8 @@ static int deferred_event_destroy(device *d, device_event **e)
     deferred_lock();
     deferred_event *own = deferred_event_of(*e);
     assert(own->done == own->recorded);
-    (void)deferred_synchronize(d); /* streams may still wait for it */
-    own->handle = NULL;
+    (void)deferred_synchronize(d); /* streams may still wait for it, or for the one that takes its place */
+    *own = deferred.event[--deferred.events];
     (void)deferred_unlock(0);
     return deferred.host.event_destroy(d, e);
 }
@@ -222,15 +192,16 @@ static int deferred_event_record(device *d, device_event *e, device_stream *s)
     deferred_lock();
     deferred_event *own = deferred_event_of(e);
     own->recorded++;
-    return deferred_unlock(deferred_push(s, &(deferred_work){ .run = deferred_run_record, .event = own }));
+    const deferred_work w = { .run = deferred_run_record, .event = own };
+    return deferred_unlock(deferred_push(s, &w, sizeof w));
 }
 
 static int deferred_event_wait(device *d, device_event *e, device_stream *s)
 {
     deferred_lock();
     deferred_event *own = deferred_event_of(e);
-    return deferred_unlock(
-        own->recorded ? deferred_push(s, &(deferred_work){ .event = own, .record = own->recorded }) : 0);
+    const deferred_work w = { .event = own, .record = own->recorded };
+    return deferred_unlock(own->recorded ? deferred_push(s, &w, sizeof w) : 0);
 }
 
 static int deferred_event_sync(device *d, device_event *e)
@@ -279,127 +250,83 @@ static void deferred_destroy(device **self)
 
 /* ---- work ---- */
 
-static deferred_boxes deferred_boxes_of(const box *boxes, int count)
-{
-    deferred_boxes copy = { .count = count };
-    assert(count <= BOUNDARY_BOXES_MAX);
-    for (int i = 0; i < count; i++) copy.at[i] = boxes[i];
-    return copy;
-}
+/* What the device's functions are given between device and stream: V a value, P a pointer to a struct, which
+ * is copied, A an array and how many it has. */
+/* clang-format off */
+#define GIVEN_copy(V, P, A) V(void *, to) V(const void *, from) V(size_t, bytes)
+#define GIVEN_copy_rows(V, P, A) \
+    V(void *, to) V(size_t, to_pitch) V(const void *, from) V(size_t, from_pitch) \
+    V(size_t, row_bytes) V(size_t, rows)
+#define GIVEN_fill_bytes(V, P, A) V(void *, to) V(int, byte) V(size_t, bytes)
+#define GIVEN_stencil_pass(V, P, A) \
+    P(field_shape, f) V(void *, next) V(const void *, cur) V(const void *, prev) A(box, boxes)
+#define GIVEN_temporal_pass(V, P, A) \
+    P(field_shape, f) V(void *, next) V(void *, next_prev) V(const void *, cur) V(const void *, prev) \
+    V(box, cells) V(int, steps) P(boundary, sides) V(uint64_t *, change)
+#define GIVEN_stencil_inkernel(V, P, A) \
+    P(field_shape, f) V(void *, next) V(const void *, cur) V(const void *, prev) P(inkernel_step, step)
+#define GIVEN_inkernel_flag_words(V, P, A) P(field_shape, f) V(const void *, level) P(inkernel_step, step)
+#define GIVEN_boundary_fill(V, P, A) P(field_shape, f) V(void *, field) P(boundary, sides) A(box, boxes)
+#define GIVEN_pack(V, P, A) P(field_shape, f) V(const void *, field) V(void *, buffer) A(pack_piece, pieces)
+#define GIVEN_unpack(V, P, A) \
+    P(field_shape, f) V(void *, field) V(const void *, buffer) A(pack_piece, pieces) V(unpack_mode, mode)
+#define GIVEN_transpose(V, P, A) \
+    V(dtype, type) V(void *, to) V(int64_t, to_pitch) V(void *, from) V(int64_t, from_pitch) \
+    V(int64_t, rows) V(int64_t, cols) V(int, flags)
+#define GIVEN_value_fill(V, P, A) P(field_shape, f) V(void *, field) P(value, v) V(box, cells)
+#define GIVEN_max_error(V, P, A) \
+    P(field_shape, f) V(const void *, field) P(value, v) V(box, cells) V(uint64_t *, result)
+#define GIVEN_max_change(V, P, A) \
+    P(field_shape, f) V(const void *, a) V(const void *, b) V(box, cells) V(uint64_t *, result)
+#define GIVEN_fingerprint(V, P, A) \
+    P(field_shape, f) V(const void *, field) V(int64_t, nx_global) V(int64_t, x_first) V(int64_t, y_first) \
+    V(uint64_t *, result)
 
-static deferred_pieces deferred_pieces_of(const pack_piece *pieces, int count)
-{
-    deferred_pieces copy = { .count = count };
-    assert(count <= PACK_PIECES_MAX);
-    for (int i = 0; i < count; i++) copy.at[i] = pieces[i];
-    return copy;
-}
-
-/* Defers a function of the device: its parameters; the arguments of the host's function, which runs later,
- * from the work w; and what w keeps of the parameters. */
-#define DEFERRED(name, PARAMETERS, ARGUMENTS, ...)                                             \
-    static int deferred_run_##name(device *d, const deferred_work *w)                          \
-    {                                                                                          \
-        return deferred.host.name ARGUMENTS;                                                   \
-    }                                                                                          \
-    static int deferred_##name PARAMETERS                                                      \
-    {                                                                                          \
-        return deferred_push(s, &(deferred_work){ .run = deferred_run_##name, __VA_ARGS__ });  \
+/* Of such a list: parameters, members of the work, the copies, and arguments of the host's function. */
+enum { DEFERRED_ARRAY_MAX = 8 };
+#define PARAMETER_V(type, name) type name,
+#define PARAMETER_P(type, name) const type *name,
+#define PARAMETER_A(type, name) const type *name, int name##_count,
+#define MEMBER_V(type, name) type name;
+#define MEMBER_P(type, name) type name;
+#define MEMBER_A(type, name) type name[DEFERRED_ARRAY_MAX]; int name##_count;
+#define COPY_V(type, name) w.name = name;
+#define COPY_P(type, name) w.name = *name;
+#define COPY_A(type, name) \
+    assert(name##_count <= DEFERRED_ARRAY_MAX); \
+    for (w.name##_count = 0; w.name##_count < name##_count; w.name##_count++) \
+        w.name[w.name##_count] = name[w.name##_count];
+#define ARGUMENT_V(type, name) w->name,
+#define ARGUMENT_P(type, name) &w->name,
+#define ARGUMENT_A(type, name) w->name, w->name##_count,
+#define DEFERRED(function)                                                                                  \
+    typedef struct function##_work {                                                                        \
+        deferred_work work;                                                                                 \
+        GIVEN_##function(MEMBER_V, MEMBER_P, MEMBER_A)                                                      \
+    } function##_work;                                                                                      \
+    static int deferred_run_##function(device *d, const deferred_work *work)                                \
+    {                                                                                                       \
+        const function##_work *w = (const void *)work;                                                      \
+        return deferred.host.function(d, GIVEN_##function(ARGUMENT_V, ARGUMENT_P, ARGUMENT_A) NULL);        \
+    }                                                                                                       \
+    static int deferred_##function(device *d, GIVEN_##function(PARAMETER_V, PARAMETER_P, PARAMETER_A)       \
+                                   device_stream *s)                                                        \
+    {                                                                                                       \
+        function##_work w = { .work.run = deferred_run_##function };                                        \
+        GIVEN_##function(COPY_V, COPY_P, COPY_A)                                                            \
+        return deferred_push(s, &w.work, sizeof w);                                                         \
     }
+/* clang-format on */
 
-DEFERRED(copy_rows,
-         (device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
-          size_t row_bytes, size_t rows, device_stream *s),
-         (d, w->to, w->size[0], w->from, w->size[1], w->size[2], w->size[3], NULL), .to = to, .from = from,
-         .size = { to_pitch_bytes, from_pitch_bytes, row_bytes, rows })
+#define DEFERRED_WORK(X)                                                                                    \
+    X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack) X(unpack)  \
+    X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint) X(stencil_inkernel)                \
+    X(inkernel_flag_words)
+DEFERRED_WORK(DEFERRED)
 
-static int deferred_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
-{
-    return deferred_copy_rows(d, to, bytes, from, bytes, bytes, 1, s);
-}
-
-DEFERRED(fill_bytes, (device *d, void *to, int byte, size_t bytes, device_stream *s),
-         (d, w->to, w->flags, w->size[0], NULL), .to = to, .flags = byte, .size = { bytes })
-
-DEFERRED(stencil_pass,
-         (device *d, const field_shape *f, void *next, const void *cur, const void *prev, const box *boxes,
-          int count, device_stream *s),
-         (d, &w->f, w->to, w->from, w->from_prev, w->boxes.at, w->boxes.count, NULL), .f = *f, .to = next,
-         .from = cur, .from_prev = prev, .boxes = deferred_boxes_of(boxes, count))
-
-DEFERRED(temporal_pass,
-         (device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev,
-          box cells, int steps, const boundary *sides, uint64_t *change, device_stream *s),
-         (d, &w->f, w->to, w->to_prev, w->from, w->from_prev, w->cells, w->flags, &w->sides, w->result, NULL),
-         .f = *f, .to = next, .to_prev = next_prev, .from = cur, .from_prev = prev, .cells = cells,
-         .flags = steps, .sides = *sides, .result = change)
-
-DEFERRED(stencil_inkernel,
-         (device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-          const inkernel_step *step, device_stream *s),
-         (d, &w->f, w->to, w->from, w->from_prev, &w->inkernel, NULL), .f = *f, .to = next, .from = cur,
-         .from_prev = prev, .inkernel = *step)
-
-DEFERRED(inkernel_flag_words,
-         (device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s),
-         (d, &w->f, w->from, &w->inkernel, NULL), .f = *f, .from = level, .inkernel = *step)
-
-DEFERRED(boundary_fill,
-         (device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
-          device_stream *s),
-         (d, &w->f, w->to, &w->sides, w->boxes.at, w->boxes.count, NULL), .f = *f, .to = field,
-         .sides = *sides, .boxes = deferred_boxes_of(boxes, count))
-
-DEFERRED(pack,
-         (device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
-          int count, device_stream *s),
-         (d, &w->f, w->from, w->to, w->pieces.at, w->pieces.count, NULL), .f = *f, .to = buffer,
-         .from = field, .pieces = deferred_pieces_of(pieces, count))
-
-DEFERRED(unpack,
-         (device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
-          int count, unpack_mode mode, device_stream *s),
-         (d, &w->f, w->to, w->from, w->pieces.at, w->pieces.count, (unpack_mode)w->flags, NULL), .f = *f,
-         .to = field, .from = buffer, .pieces = deferred_pieces_of(pieces, count), .flags = (int)mode)
-
-DEFERRED(transpose,
-         (device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
-          int64_t cols, int flags, device_stream *s),
-         (d, w->f.type, w->to, w->number[0], w->source, w->number[1], w->number[2], w->number[3], w->flags,
-          NULL),
-         .f.type = t, .to = to, .source = from, .flags = flags,
-         .number = { to_pitch, from_pitch, rows, cols })
-
-DEFERRED(value_fill,
-         (device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s),
-         (d, &w->f, w->to, &w->formula, w->cells, NULL), .f = *f, .to = field, .formula = *v, .cells = cells)
-
-DEFERRED(max_error,
-         (device *d, const field_shape *f, const void *field, const value *v, box cells, uint64_t *result,
-          device_stream *s),
-         (d, &w->f, w->from, &w->formula, w->cells, w->result, NULL), .f = *f, .from = field, .formula = *v,
-         .cells = cells, .result = result)
-
-DEFERRED(max_change,
-         (device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
-          device_stream *s),
-         (d, &w->f, w->from, w->from_prev, w->cells, w->result, NULL), .f = *f, .from = a, .from_prev = b,
-         .cells = cells, .result = result)
-
-DEFERRED(fingerprint,
-         (device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
-          int64_t y_first, uint64_t *result, device_stream *s),
-         (d, &w->f, w->from, w->number[0], w->number[1], w->number[2], w->result, NULL), .f = *f,
-         .from = field, .number = { nx_global, x_first, y_first }, .result = result)
-
-#define DEFERRED_FUNCTIONS(X)                                                                               \
-    X(synchronize)                                                                                          \
-    X(stream_sync)                                                                                          \
-    X(stream_destroy) X(event_destroy) X(event_record) X(event_wait) X(event_sync) X(event_done)            \
-    X(event_seconds) X(destroy)                                                                             \
-        X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack)        \
-            X(unpack) X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint)                  \
-            X(stencil_inkernel) X(inkernel_flag_words)
+#define DEFERRED_EVENTS(X)                                                                                  \
+    X(synchronize) X(stream_sync) X(stream_destroy) X(event_destroy) X(event_record) X(event_wait)          \
+    X(event_sync) X(event_done) X(event_seconds) X(free) X(destroy)
 #define DEFERRED_PUT(member) d->member = deferred_##member;
 
 /* d: device_host_create's, with or without streams and events, and without work. From now on, until it is
@@ -409,8 +336,8 @@ static inline void device_defer(device *d, unsigned seed)
     assert(d->kind == DEVICE_HOST && !deferred.host.destroy);
     deferred.host = *d;
     deferred.chance = seed * 2654435761u + 1u;
-    DEFERRED_FUNCTIONS(DEFERRED_PUT)
-    d->free = deferred_free;
+    DEFERRED_EVENTS(DEFERRED_PUT)
+    DEFERRED_WORK(DEFERRED_PUT)
 }
 
 static inline int deferred_pin(device *d, void *p, size_t bytes)

@@ -1,6 +1,6 @@
-/* The plainest device: the host's memory and streams with kernels that are loops over cells, written from
- * docs/numerics.md and device.h alone. Cells are doubles; those of an f32 field are rounded after every
- * operation. */
+/* The plainest device: the host's memory, streams, copies and patterns, with kernels that are loops over
+ * cells, written from docs/numerics.md and device.h alone. Cells are doubles; those of an f32 field are
+ * rounded after every operation. */
 #pragma once
 
 #include <math.h>
@@ -145,27 +145,7 @@ static int plainly_transpose(device *d, dtype t, void *to, int64_t to_pitch, voi
     return 0;
 }
 
-static int plainly_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
-                           size_t from_pitch_bytes, size_t row_bytes, size_t rows, device_stream *s)
-{
-    for (size_t y = 0; y < rows; y++)
-        for (size_t x = 0; x < row_bytes; x++)
-            ((char *)to)[y * to_pitch_bytes + x] = ((const char *)from)[y * from_pitch_bytes + x];
-    return 0;
-}
-
-static int plainly_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
-{
-    return plainly_copy_rows(d, to, 0, from, 0, bytes, 1, s);
-}
-
-static int plainly_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
-{
-    for (size_t i = 0; i < bytes; i++) ((unsigned char *)to)[i] = (unsigned char)byte;
-    return 0;
-}
-
-/* ---- values, norms, the fingerprint, memory patterns ---- */
+/* ---- values, norms, the fingerprint ---- */
 
 #define PLAIN_GOLDEN 0x9E3779B97F4A7C15ull
 
@@ -237,36 +217,9 @@ static int plainly_fingerprint(device *d, const field_shape *f, const void *fiel
     return 0;
 }
 
-static uint64_t plain_word(const memory_pattern *p, int64_t i)
-{
-    const uint64_t at = p->first + (uint64_t)i;
-    const uint64_t hash = plain_mix(p->seed + (at + 1) * PLAIN_GOLDEN);
-    return (p->walking ? 1ull << (p->seed + at) % 64 : hash) ^ p->flip;
-}
-
-static int plainly_pattern_write(device *d, uint64_t *to, int64_t words, const memory_pattern *p,
-                               device_stream *s)
-{
-    for (int64_t i = 0; i < words; i++) to[i] = plain_word(p, i);
-    return 0;
-}
-
-static int plainly_pattern_check(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
-                               pattern_wrong *result, device_stream *s)
-{
-    *result = (pattern_wrong){ 0, UINT64_MAX };
-    for (int64_t i = words - 1; i >= 0; i--) {
-        const uint64_t wrong = from[i] ^ plain_word(p, i), half = wrong & UINT32_MAX ? 0 : 1;
-        if (!wrong) continue;
-        result->words++;
-        result->first_half = (2 * (uint64_t)i + half) << 32 | (from[i] >> 32 * half & UINT32_MAX);
-    }
-    return 0;
-}
-
 #define PLAIN_FUNCTIONS(X)                                                                                  \
-    X(stencil_bind) X(stencil_pass) X(boundary_fill) X(pack) X(unpack) X(transpose) X(copy) X(copy_rows)    \
-    X(fill_bytes) X(value_fill) X(max_error) X(max_change) X(fingerprint) X(pattern_write) X(pattern_check)
+    X(stencil_bind) X(stencil_pass) X(boundary_fill) X(pack) X(unpack) X(transpose) X(value_fill)           \
+    X(max_error) X(max_change) X(fingerprint)
 #define PLAIN_PUT(member) d->member = plainly_##member;
 
 static inline device *plain_device_create(void)
