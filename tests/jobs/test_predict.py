@@ -129,19 +129,6 @@ def test_what_no_record_covers_is_named_and_stands_in_records():
     assert not re.search(r"inf\b", out)
 
 
-def test_norms_are_taken_from_the_records_key_and_from_the_deck_of_records_of_before_it():
-    without_deck = [{key: value for key, value in record.items() if key != "deck"}
-                    for record in read(LAPLACE)]
-    write("key", [dict(record, norm_every=1) for record in without_deck])
-    write("none", without_deck)
-    words = ("problem.kind=laplace", "problem.alpha=0", "time.norm_every=1", "--ranks", "4", "--from")
-    of_deck, of_key, of_none = (rows_of(*words, path)[1][0]["parts_s"]["norm"]
-                                for path in (LAPLACE, "key", "none"))
-    assert of_deck == of_key != of_none
-    weft("run", "d.ini", "grid.nx=64", "grid.ny=64", "time.norm_every=3", "--quiet", "output.record=n.jsonl")
-    assert read("n.jsonl")[0]["norm_every"] == 3
-
-
 def test_two_and_four_gpus_from_runs_on_one_and_the_links_that_bench_measured():
     names = ["heat_4096_strong", "heat_f64_strong", "laplace_no_norm_strong", "heat_small_weak"]
     runs = [record for name in names for record in read(OLD / f"{name}.jsonl")]
@@ -258,18 +245,6 @@ def test_by_hand_what_bytes_launches_messages_and_norms_of_a_step_add_up_to():
     assert interval_daly(50, 20) == 20 and math.isclose(waste(950, 50, 10000), 0.1)
 
 
-def test_by_hand_the_cells_of_a_pass_of_8_steps_whose_warps_store_112_cells_of_f64_on_132_sms_of_8_warps():
-    deck("s.ini", *HEAT, "grid.nx=10752", "grid.ny=242", "time.steps=999", "run.fuse=8", "run.ranks_x=1")
-
-    def rows(*words):  # in each of 11 chunks
-        plan = json.loads(weft("run", "s.ini", "--dry-run", "--json", *words))["pass"]
-        return [round(plan[key] / (8 * 132 * 112) * 11) for key in ("cells", "cells_exchange_first")]
-
-    assert rows() == [418, 418]  # 96 strips of 11 chunks: 22 rows, and 8 above and below
-    assert rows("ranks=2", "grid.ny=484") == [455,
-                                              418]  # 21 rows, and shells of 8 that are 24 with their ghosts
-
-
 def test_what_is_missing_or_wrong_is_said_in_one_sentence():
     write("foreign.jsonl", [{"a": 1}])
     deck("small.ini", *HEAT, "grid.nx=64", "grid.ny=64", "time.steps=20", "run.device=host")
@@ -285,7 +260,6 @@ def test_what_is_missing_or_wrong_is_said_in_one_sentence():
         (f"d.ini --from {WEAK} --restart checkpoints", "--restart"),
         (f"--from {WEAK}", "a deck"),
         (f"d.ini --from {WEAK} --check {WEAK}", "a deck, or --check"),
-        (f"--per-host 4 --from {WEAK} --check {WEAK}", "--per-host is not used together with --check"),
         (f"d.ini --from {WEAK} --ranks 4,x", "--ranks: x; allowed"),
         (f"d.ini --from {WEAK} --per-host 2.5", "--per-host: 2.5; allowed: a whole number"),
         (f"d.ini --from {WEAK} --mode middling", "middling"),
