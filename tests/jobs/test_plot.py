@@ -121,26 +121,6 @@ def test_predicted_points_are_hollow_grey_where_no_record_covers_them_and_not_jo
     refused("plot", "s.jsonl --predicted one.jsonl", "one.jsonl --predicted p.jsonl")
 
 
-def test_one_setting_has_the_name_of_what_was_asked_for_and_what_was_used_instead(study):
-    as_pays = [changed(r, asked__fuse=0, fuse={1: 12, 2: 8}.get(r["ranks"], 1)) for r in study]
-    write("c.jsonl", as_pays + [changed(record, asked__fuse=1, fuse=1) for record in study])
-    printed("plot", "c.jsonl")
-    assert {word for word in texts("c.svg") if word.startswith("fuse")} == {"fuse 1", "fuse chosen"}
-    on_one = [record for record in study if record["ranks"] == 1]
-    closed = [changed(record, problem__y_low="neumann", problem__y_high="neumann") for record in on_one]
-    write("sides.jsonl", [r for r in on_one + closed if r["asked"]["lanes"] == 1])  # no repeats
-    printed("plot", "sides.jsonl", "--what", "values")
-    sides = {word for word in texts("sides_values.svg") if re.fullmatch("periodic[^,]*", word)}
-    assert sides == {"periodic", "periodic/neumann"}
-    feeds = [changed(record, asked__feed=feed, feed="serial") for record in on_one
-             for feed in ("graph", "serial")]
-    write("f.jsonl", feeds)
-    printed("plot", "f.jsonl")
-    named = {word for word in texts("f_values.svg") if re.fullmatch("[a-z() ]*, lanes [12]", word)}
-    assert named == {f"{feed}, lanes {n}" for feed in ("graph (serial)", "serial") for n in (1, 2)}
-    assert any(re.match("Rate by setting: .*, 1 rank$", word) for word in texts("f_values.svg"))
-
-
 def test_a_mixture_is_drawn_as_settings_and_options_choose(study):
     wave = dict(grid__nx=401, problem__kind="wave", asked__tune="off")
     mixed = [record for record in study if record["ranks"] == 1]
@@ -200,23 +180,17 @@ def test_a_sweep_has_a_line_for_each_rung_and_setting():
 
 
 def test_of_a_rung_and_setting_the_last_record_is_drawn_but_a_sweep_before_a_point_and_no_wrong_one():
-    rung = {"family": "f", "rung": "r", "dtype": "f32", "verified": True, "swept": "k",
-            "parameters": {"n": 1, "k": 1}}
-    rung["sweep"] = [{"parameters": {"k": 1}}, {"parameters": {"k": 2}}]
-    others = [dict(rate=3, sweep=rung["sweep"][:1]), dict(rate=4, verified=False),
-              dict(rate=5, parameters__n=2)]
-    others += [dict(rate=6, parameters__k=2, dtype="f64")]
-    records = [changed(rung, **keys) for keys in (dict(rate=1), dict(rate=2), *others)]
+    rung = {"family": "f", "rung": "r", "dtype": "f32", "verified": True, "swept": "k"}
+    rung.update(parameters={"n": 1, "k": 1}, sweep=[{"parameters": {"k": 1}}, {"parameters": {"k": 2}}])
+    others = ({}, dict(rate=2), dict(rate=3, sweep=rung["sweep"][:1]), dict(rate=4, verified=False),
+              dict(rate=5, parameters__n=2), dict(rate=6, parameters__k=2, dtype="f64"))  # fmt: skip
+    records = [changed(rung, **keys) for keys in others]
     write("r.jsonl", records)
     assert sorted(frame.newest(frame.read(["r.jsonl"], "test")[1]).rate) == [2, 2, 5, 5, 6, 6]
     write("wrong.jsonl", [changed(record, verified=False) for record in records])
-    assert run("plot", "wrong.jsonl").err == "plot: wrong.jsonl: no verified record\n"
     write("none.jsonl", [changed(r, sweep=[dict(p, verified=False) for p in r["sweep"]]) for r in records])
-    one = [changed(record, family="transpose") for record in bench("roofline/transpose")]
-    write("alone.jsonl", one)  # without a sweep
-    write("two.jsonl", one + [changed(one[0], machine__processor="another")])
-    refused("plot", "wrong.jsonl", "none.jsonl", "alone.jsonl", "two.jsonl")
-    assert run("plot", "two.jsonl").err == "plot: two.jsonl: records of more than one device and machine\n"
+    write("two.jsonl", [changed(rung, machine__processor=name, rate=1) for name in ("one", "another")])
+    refused("plot", "wrong.jsonl", "none.jsonl", "two.jsonl")
     without("matplotlib", "plot", "r.jsonl")
 
 
