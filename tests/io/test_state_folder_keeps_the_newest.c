@@ -193,10 +193,6 @@ static void writes_as_it_goes(void **unused)
         const state_stats stats = state_writer_stats(w);
         assert_true(stats.count == 3 && stats.bytes == 3 * 20 * 10 * 4 && stats.async == async);
         assert_true(stats.write_s > 0 && stats.stall_s >= stats.write_s);
-        state_level other = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F64, 30); /* replaces no f32 */
-        const state_status begun = state_writer_begin(w, &(state_request){ .level = &other }, &why);
-        assert_int_equal(begun == STATE_OK ? state_writer_wait(w, &why) : begun, STATE_BUSY);
-        free(other.field[0].data);
         state_writer_destroy(&w);
         assert_null(w);
         state_writer_destroy(&w);

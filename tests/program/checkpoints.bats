@@ -107,11 +107,15 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     expect "files without verify" "50 80" "$(steps_in two)"
     weft_alone d.ini checkpoint.{keep_every=0,dir=two} time.steps=90 --restart "$(checkpoint 80 two)"
     expect "files after a verified one" 90 "$(steps_in two)"
-    local other="checkpoint.dir=two grid.nx=201 time.steps=90" # replaces no state of another problem
-    refuses 2 weft_alone d.ini $other -- "checkpoint.dir: two/step_0000000090.h5" "200 x 160" "allowed is"
-    refuses 2 weft_alone d.ini $other checkpoint.dir=no output.{series=two,every=45} -- output.series
-    weft_alone d.ini $other checkpoint.every=40 checkpoint.keep=0
-    expect "files of both problems" "40 80 90" "$(steps_in two)"
+    # a state of another problem is not replaced
+    refuses 0 weft_alone d.ini checkpoint.{dir=two,keep_every=0} grid.nx=201 time.steps=90 --quiet -- \
+        "two/step_0000000090.h5, a state of another problem, is kept as two/step_0000000090.heat-200x160-f64.h5"
+    expect "files of the later problem" 90 "$(steps_in two)"
+    "$weft" verify two/step_0000000090.heat-200x160-f64.h5
+    weft_alone d.ini time.steps=90 --restart two/step_0000000090.heat-200x160-f64.h5 checkpoint.dir=other
+    weft_alone d.ini grid.nx=202 time.steps=90 checkpoint.dir=other output.{series=two,every=90} --quiet
+    expect "files that are kept" "heat-200x160-f64 heat-201x160-f64" \
+        "$(basename -a -s .h5 two/*.heat-*.h5 | cut -d . -f 2 | xargs)"
     expect "half written" "" "$(find . -name '*.tmp*')"
 }
 
