@@ -117,8 +117,27 @@ static state_status list_here(const char *dir, int64_t **steps, size_t *count)
     return status;
 }
 
-state_status state_names_are_free(const char *dir, const state_level *next, int64_t every, int64_t last,
-                                  sentence *why)
+/* Is it a state of another problem than `next`, then it gets a name that is no checkpoint's. 0 or errno. */
+static int set_aside(const char *path, const state_level *next, sentence *note)
+{
+    state_info s;
+    sentence ignored;
+    char aside[STATE_PATH_BYTES];
+    int code = 0;
+    if (state_index_read(path, &s, &ignored) == STATE_OK && !state_fits(&s, next)) {
+        snprintf(aside, sizeof aside, "%.*s.%s-%" PRId64 "x%" PRId64 "-%s.h5",
+                 (int)(strlen(path) - strlen(".h5")), path, s.kind, s.field[0].nx, s.field[0].ny,
+                 dtype_name(s.type));
+        attempt_delete_state(aside); /* of that problem and step, too */
+        code = rename(path, aside) == 0 ? 0 : errno;
+        sentence_set(note, "%s, a state of another problem, is kept as %s", path, aside);
+    }
+    state_close(&s);
+    return code;
+}
+
+state_status state_clear_names(const char *dir, const state_level *next, int64_t every, int64_t last,
+                               sentence *note, sentence *why)
 {
     int64_t *steps = NULL;
     size_t count = 0;
@@ -127,20 +146,13 @@ state_status state_names_are_free(const char *dir, const state_level *next, int6
     for (size_t i = 0; i < count && status == STATE_OK; i++) {
         char path[STATE_PATH_BYTES];
         struct stat info;
-        state_info s;
-        sentence ignored;
         const bool due = steps[i] == next->step ||
                          (every > 0 && steps[i] > next->step && steps[i] <= last && steps[i] % every == 0);
         state_path(path, sizeof path, dir, steps[i]);
         if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
             status = state_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
-        if (status != STATE_OK || !due) continue;
-        if (state_index_read(path, &s, &ignored) == STATE_OK && !state_fits(&s, next))
-            status = state_fail(STATE_BUSY, why,
-                                "%s is a state of another problem (%s, %" PRId64 " x %" PRId64
-                                ", %s) and is not replaced; allowed is another folder",
-                                path, s.kind, s.field[0].nx, s.field[0].ny, dtype_name(s.type));
-        state_close(&s);
+        const int code = status == STATE_OK && due ? set_aside(path, next, note) : 0;
+        if (code) status = state_file_failed("rename", path, code, why);
     }
     free(steps);
     return status;

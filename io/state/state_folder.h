@@ -17,10 +17,11 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why);
 /* Step numbers of the states in dir, newest first; the array is the caller's to free. MISSING: no such dir or
  * none. Collective. */
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
-/* Can level `next`, and those of multiples of `every` up to `last`, have their names in dir? IO where a folder
- * has one, BUSY where a state of another problem has: no state of another problem is replaced. By one rank. */
-state_status state_names_are_free(const char *dir, const state_level *next, int64_t every, int64_t last,
-                                  sentence *why);
+/* Level `next`, and those of multiples of `every` up to `last`, will have their names in dir. No state of
+ * another problem (kind, type, grid) is replaced: one that has such a name is kept as step_NNNNNNNNNN.KIND-
+ * NXxNY-TYPE.h5, and *note says so. IO where a folder has one. By one rank. */
+state_status state_clear_names(const char *dir, const state_level *next, int64_t every, int64_t last,
+                               sentence *note, sentence *why);
 
 /* A look at what another host made ended with `code`: is it worth another look? A network file system may
  * for some seconds not know a name (ENOENT, ESTALE). True after a pause, for 10 s; *tries is 0 at first. */

@@ -102,8 +102,9 @@ static int parts_of(const state_writer *w, const state_level *l)
 static state_status make_part(state_writer *w)
 {
     const bool looks = w->a.rank == 0 && w->o.folder;
+    sentence ignored;
     const state_status status =
-        looks ? state_names_are_free(w->o.folder, &w->level, 0, 0, &w->a.why) : STATE_OK;
+        looks ? state_clear_names(w->o.folder, &w->level, 0, 0, &ignored, &w->a.why) : STATE_OK;
     return status == STATE_OK ? attempt_make_part(&w->a) : status;
 }
 
@@ -387,7 +388,7 @@ static state_status take_place(state_writer *w, sentence *note, sentence *why)
     state_lock_path(path, o->folder, o->file);
     if (status == STATE_OK) w->lock = lock_take(path, &status, note, why);
     if (status == STATE_OK && o->folder && o->next)
-        status = state_names_are_free(o->folder, o->next, o->every, o->last, why);
+        status = state_clear_names(o->folder, o->next, o->every, o->last, note, why);
     if (status == STATE_OK) attempts_tidy(w->a.dir, o->file);
     return status;
 }

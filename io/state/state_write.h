@@ -14,7 +14,7 @@ typedef enum state_verify_how { /* what is read back before publish: all, or not
 typedef struct state_writer_options {
     const char *folder; /* holds step_NNNNNNNNNN.h5; NULL: a single state `file` */
     const char *file;   /* NAME.h5 */
-    const state_level *next; /* of the folder's first state, of multiples of `every` up to `last`; NULL: any */
+    const state_level *next; /* the folder's first, before multiples of `every` up to `last`; NULL: any */
     int64_t every, last;
     state_keep keep;
     bool async;              /* beside the steps, in a thread of each rank */

@@ -6,7 +6,7 @@ import json
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from weftlab import frame, series, style, text
+from weftlab import frame, measured, series, style, text
 
 STENCILS = {"star": "o", "box": "s", "wave": "D", "maxChange": "v"}
 TYPES = {"f32": style.PALETTE[0], "f64": style.PALETTE[1]}
@@ -93,8 +93,8 @@ def draw_roofs(axes, points):
         if not copy > 0 or not fma > 0:
             continue
         draw_roof(axes, copy, fma, color=colour, ls="-" if dtype == "f32" else "--", lw=1.8)
-        labels.append((100, fma / 1e12, f"fma {dtype}: {text.rate(fma, 'flop/s', 3)}", colour))
-        along_slope(axes, copy, f"copy: {text.rate(copy, 'B/s', 3)}", colour, named)
+        labels.append((100, fma / 1e12, f"fma {dtype}: {measured.rate(fma, 'flop/s')}", colour))
+        along_slope(axes, copy, f"copy: {measured.rate(copy, 'B/s')}", colour, named)
         for rung, marker in STENCILS.items():
             found = with_flops(of_type[of_type.rung == rung])
             if len(found):
@@ -174,7 +174,7 @@ def series_names(points):
     for record, one in flat.items():
         parts = [str(one["dtype"])] if "dtype" in differ else []
         parts += [f"{k}={one[k]}" for k in differ if k != "dtype" and one.get(k) is not None]
-        names[record] = " ".join([settings[record]["rung"], *parts])
+        names[record] = " ".join([series.text_of(settings[record]["rung"]), *parts])
     return names
 
 

@@ -4,21 +4,44 @@ over the rounds.
 
 import math
 
+import jinja2
 import numpy as np
 
-from weftlab import check_text, checks, html_page
+from weftlab import check_text, checks
 
 RANKS_IN_MAP = 64
 WIDTH, HEIGHT, LEFT = 640, 60, 220  # of a drawing in pixels, and where its names end
 OF_RANK = ("host", "gpu", "uuid", "pci")
 PAGE = """\
-{% extends "layout" %}
-{% block style %}
-.map { width: auto; }
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{ title }}</title>
+<style>
+:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --line: #d0d0d0; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #161616; --line: #444444; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
+body { margin: 2rem auto; max-width: 96rem; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
 .map td { width: .9rem; height: .9rem; padding: 0; border: 1px solid var(--paper); text-align: center; }
 .map .blamed { outline: 2px solid var(--ink); outline-offset: -2px; }
+figure { margin: 1rem 0; background: #ffffff; border: 1px solid var(--line); padding: .5rem; }
 svg text { font-size: 11px; }
-{% endblock %}
+.bad { color: #d55e00; font-weight: 600; }
+</style>
+</head>
+<body>
+{% macro table(header, rows) %}<div class="scroll"><table>
+<tr>{% for name in header %}<th>{{ name }}</th>{% endfor %}</tr>
+{% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}</table></div>
+{% endmacro %}
 {% macro about(check) %}
 <p{% if check.verdict != "delivers" %} class="bad"{% endif %}><strong>{{ check.verdict }}</strong>
 {{ check.last.why or "" }}</p>
@@ -62,13 +85,15 @@ confidence {{ "%.2f" % s.confidence }}<br>{{ s.evidence }}</li>
 <h2 id="ranks">Ranks</h2>
 {{ table(rank_header, ranks_of(check)) }}
 {% endmacro %}
-{% block body %}
+<h1>{{ title }}</h1>
 {% if nodes | length == 1 %}{{ about(nodes[0].check) }}{% else %}
 {{ table(("node", "verdict", "of the median", "why"), node_rows) }}
 {% for node in nodes %}<details><summary>{{ node.name }}: {{ node.verdict }}</summary>
 {{ about(node.check) }}</details>
 {% endfor %}{% endif %}
-{% endblock %}"""
+</body>
+</html>
+"""
 
 
 def color(ratio):
@@ -137,19 +162,17 @@ def courses_of(check):
 
 def ranks_of(check):
     for n, rank in enumerate(check.ranks):
-        yield [(str(n), n)] + ["" if rank.get(key) is None else str(rank[key]) for key in OF_RANK]
+        yield [str(n)] + ["" if rank.get(key) is None else str(rank[key]) for key in OF_RANK]
 
 
 def page(nodes):
     one, count = nodes[0], "%d nodes" % len(nodes)
     if len(nodes) == 1:
         count = "%d ranks on %s" % (len(one.check.ranks), one.name[:80])
-    below = lambda node: ("%.0f %%" % (100 * node.below), node.below)
-    return html_page.render(
-        PAGE,
+    return jinja2.Environment(autoescape=True).from_string(PAGE).render(
         title="weft check: " + count,
         nodes=nodes,
-        node_rows=[[node.name, node.verdict, below(node), node.why()] for node in nodes],
+        node_rows=[(n.name, n.verdict, "%.0f %%" % (100 * n.below), n.why()) for n in nodes],
         figure_header=("figure", *check_text.COLUMNS, "verdict"),
         rows_of=check_text.table_of,
         rank_header=("rank",) + OF_RANK,

@@ -1,5 +1,6 @@
 """Files that are whole or absent: written under another name beside theirs, fsynced, then renamed."""
 
+import configparser
 import contextlib
 import fcntl
 import os
@@ -7,6 +8,18 @@ import pathlib
 import tempfile
 
 from weftlab import text
+
+
+def ini(path, command, **how):
+    """The sections of a file; the command ends with status 2 where it cannot be read."""
+    parser = configparser.ConfigParser(interpolation=None, default_section="", **how)
+    try:
+        with open(path, encoding="utf-8") as lines:
+            parser.read_file(lines)
+    except (configparser.Error, OSError, UnicodeDecodeError) as error:
+        why = " ".join(str(error).split())
+        text.fail(command, why if str(path) in why else "%s: %s" % (path, why))
+    return parser
 
 
 def check(path, command):

@@ -1,7 +1,9 @@
 """Records as pandas frames: one row per run of `weft run`, one per rung and size of `weft bench`.
 
-The columns are a record's own keys (docs/contract.md), joined by dots: step_s.p50, grid.nx,
-asked.transport, parameters.bytes. Runs have seven more:
+A record is reduced to a row when it is read, and of runs of one setting, grid and number of ranks, or of a
+rung and setting, the last 100 count: a file of a million lines takes no more memory than its settings do.
+
+Most columns are a record's own keys (docs/contract.md), joined by dots: step_s.p50, grid.nx. Runs have more:
   setting      what was asked for, as JSON, without grid and ranks: runs of one setting are repeats
   machine      the name of the GPU, else of the processor
   gpus         the UUIDs of the GPUs, each once: on the host there are none
@@ -16,6 +18,7 @@ And points of `weft bench` four:
   machine_name as machine of a run
 """
 
+import collections
 import json
 
 import pandas as pd
@@ -24,18 +27,26 @@ from weftlab import records
 
 SIDES = ("x_low", "x_high", "y_low", "y_high")
 ASKED = ("transport", "feed", "lanes", "threads", "ranks_x", "ranks_y", "tune")
+WHOLE_RUN = {  # its parts, and the phases of each
+    "MPI": ["mpi"],
+    "device": ["device"],
+    "fields": ["fields", "initialise"],
+    "transport": ["transport"],
+    "calibrate, tune": ["calibrate", "tune", "passes"],
+    "steps": ["loop"],
+    "output, verify": ["output", "verify", "writer"],
+}
 RUN_COLUMNS = (
-    ["git", "version", "started", "device", "transport", "feed", "fuse", "last_change", "deck"]
-    + ["ranks", "grid.nx", "grid.ny", "problem.kind", "problem.dtype", "problem.order"]
-    + ["step_s.p50", "step_s.mean", "gcells_per_s", "bytes_per_s", "ceiling_bytes_per_s"]
-    + ["steps", "steps_run", "step_histogram", "machine.hosts"]
-)
+    "git version started device verdict transport feed fuse ranks grid.nx grid.ny problem.kind problem.dtype "
+    "problem.order gcells_per_s bytes_per_s ceiling_bytes_per_s machine.hosts step_s.p50"
+).split() + [f"phases.{phase}.mean_s" for part in WHOLE_RUN.values() for phase in part]
 POINT_COLUMNS = (
-    ["family", "rung", "dtype", "device", "ranks", "swept", "unit", "rate", "verified"]
-    + ["git", "version", "started", "flops_per_byte", "fraction_of_ceiling", "ceiling"]
-    + ["ceiling_name", "ceilings.copy", "ceilings.fma"]
-    + ["time_s.p50", "time_s.p90", "time_s.min", "parameters.steps", "parameters.radius"]
-)
+    "family rung dtype device ranks swept unit rate git version started flops_per_byte fraction_of_ceiling "
+    "ceiling ceiling_name ceilings.copy ceilings.fma time_s.p50 time_s.p90 time_s.min parameters.steps "
+    "parameters.radius"
+).split()
+MOST_REPEATS = 100  # that count, of runs that agree in
+REPEATED = ("setting", "machine", "gpus", "verdict", "ranks", "grid.nx", "grid.ny")
 
 
 # ---- settings ----
@@ -74,43 +85,43 @@ def point_setting(record):
 # ---- frames ----
 
 
-def flat(rows, columns):
-    """A frame of nested dicts; of `columns` those that none of them has are empty."""
-    frame = pd.json_normalize(rows)
-    missing = [column for column in columns if column not in frame]
-    return frame.reindex(columns=[*frame.columns, *missing])
+def columns_of(record, columns):
+    return {column: records.at(record, *column.split(".")) for column in columns}
 
 
 def numbers(frame, column):
     return pd.to_numeric(frame[column], errors="coerce").astype(float)
 
 
-def runs_frame(good):
+def run_row(record):
+    made = columns_of(record, RUN_COLUMNS)
+    made["setting"] = json.dumps(run_setting(record), sort_keys=True)
+    made["machine"] = records.machine_of(record)
+    made["gpus"] = tuple(sorted({str(gpu.get("uuid")) for gpu in records.gpus_of(record)}))
+    made["fraction_of_copy"] = records.fraction_of_copy(record)
+    return made
+
+
+def runs_frame(rows):
     """One row per record of `weft run`."""
-    frame = flat(good, RUN_COLUMNS)
-    frame["setting"] = [json.dumps(run_setting(r), sort_keys=True) for r in good]
-    frame["machine"] = [records.machine_of(r) for r in good]
-    frame["gpus"] = [tuple(sorted({str(gpu.get("uuid")) for gpu in records.gpus_of(r)})) for r in good]
+    frame = pd.DataFrame(rows, columns=[*RUN_COLUMNS, "setting", "machine", "gpus", "fraction_of_copy"])
     frame["cells"] = numbers(frame, "grid.nx") * numbers(frame, "grid.ny")
-    frame["fraction_of_copy"] = [records.fraction_of_copy(r) for r in good]
     frame["rate"] = frame.cells / numbers(frame, "step_s.p50")
     bytes_per_cell = numbers(frame, "bytes_per_s") / numbers(frame, "gcells_per_s") / 1e9
     frame["ceiling"] = numbers(frame, "ceiling_bytes_per_s") / bytes_per_cell
     return frame
 
 
-def points_frame(good):
-    """One row per point of each record of `weft bench`; a rung that was not swept is one point."""
-    rows = []
-    for number, record in enumerate(good):
-        setting = json.dumps(point_setting(record), sort_keys=True)
-        swept, of_record = record.get("swept"), {k: v for k, v in record.items() if k != "sweep"}
-        for point in (record.get("sweep") or []) if swept else [{}]:
-            at = records.at({**of_record, **point}, "parameters", swept) if swept else None
-            sound = bool(record.get("verified") and point.get("verified", True))
-            own = {"record": number, "setting": setting, "at": at, "verified": sound}
-            rows.append({**of_record, **point, **own, "machine_name": records.machine_of(record)})
-    return flat(rows, POINT_COLUMNS + ["record", "setting", "at"])
+def point_rows(record, number):
+    """One row per point of a record of `weft bench`; a rung that was not swept is one point."""
+    swept, setting = record.get("swept"), json.dumps(point_setting(record), sort_keys=True)
+    for point in (record.get("sweep") or []) if swept else [{}]:
+        one = {**record, **point}
+        sound = bool(record.get("verified") and point.get("verified", True))
+        own = {"record": number, "setting": setting, "verified": sound}
+        own["at"] = records.at(one, "parameters", swept) if swept else None
+        own["machine_name"] = records.machine_of(record)
+        yield {**columns_of(one, POINT_COLUMNS), **own}
 
 
 def newest(points):
@@ -125,6 +136,17 @@ def newest(points):
 
 def read(paths, command):
     """The frame of runs and the frame of points of files of records."""
-    good = list(records.read(paths, "any", command))
-    rungs = [record for record in good if records.is_rung(record)]
-    return runs_frame([r for r in good if not records.is_rung(r)]), points_frame(rungs)
+    repeats = collections.defaultdict(lambda: collections.deque(maxlen=MOST_REPEATS))
+    for number, record in enumerate(records.read(paths, "any", command)):
+        if records.is_rung(record):
+            rows = list(point_rows(record, number))
+            key = (rows[0]["setting"], rows[0]["machine_name"], len(rows)) if rows else ()
+        else:
+            rows = [run_row(record)]
+            key = tuple(rows[0][name] for name in REPEATED)
+        repeats[key].append((number, rows))
+    kept = sorted(((n, rows) for of in repeats.values() for n, rows in of), key=lambda one: one[0])
+    flat = [row for _, rows in kept for row in rows]
+    points = [row for row in flat if "rung" in row]
+    columns = [*POINT_COLUMNS, "record", "setting", "at", "verified", "machine_name"]
+    return runs_frame([row for row in flat if "rung" not in row]), pd.DataFrame(points, columns=columns)

@@ -6,7 +6,6 @@ the GPU's model with the number of ranks, or cpu. A question that was measured o
 measured anew. WEFT names the program (build/weft), WEFT_MPIRUN what starts it (mpirun).
 """
 
-import configparser
 import datetime
 import itertools
 import json
@@ -17,7 +16,7 @@ import shlex
 import subprocess
 import sys
 
-from weftlab import results, text
+from weftlab import files, results, text
 
 JOBS = pathlib.Path(__file__).resolve().parents[1]
 NO_FILES = ["output.picture=none", "output.final=none", "checkpoint.every=0"]
@@ -31,17 +30,6 @@ def expanded(words):
     parts = re.split(r"\{([^{}]*)\}", words)
     choices = [part.split(",") if at % 2 else [part] for at, part in enumerate(parts)]
     return ["".join(chosen) for chosen in itertools.product(*choices)]
-
-
-def read_questions(path, command):
-    """{name: section}, whose cases are what its other keys do not name."""
-    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#",))
-    try:
-        with open(path, encoding="utf-8") as file:
-            parser.read_file(file)
-    except (OSError, configparser.Error, UnicodeDecodeError) as error:
-        text.fail(command, "%s: %s" % (path, getattr(error, "strerror", None) or error))
-    return {name: parser[name] for name in parser.sections()}
 
 
 def claim_of(question):
@@ -118,29 +106,23 @@ def main():
     add = parser.add_argument
     add("names", nargs="*", metavar="QUESTION", help="all those for one rank, if none is given")
     add("--list", action="store_true", help="print the questions and how many runs each takes")
-    add("--cases", action="store_true", help="print the command lines; run nothing")
     add("--questions", default=JOBS / "questions.ini", metavar="FILE", help="(jobs/questions.ini)")
     add("--folder", default=JOBS / "results", type=pathlib.Path, help="of results (jobs/results)")
     arguments = parser.parse_args()
     text.leave_with_the_reader()
 
-    questions = read_questions(arguments.questions, parser.prog)
-    names = arguments.names or [name for name in questions if ranks_of(questions[name]) == 1]
+    questions = files.ini(arguments.questions, parser.prog, delimiters=("=",), comment_prefixes=("#",))
+    known = questions.sections()
+    names = arguments.names or [name for name in known if ranks_of(questions[name]) == 1]
     for name in names:
-        if name not in questions:
-            parser.error("no question '%s'; there are %s" % (name, ", ".join(questions)))
+        if name not in known:
+            parser.error("no question '%s'; there are %s" % (name, ", ".join(known)))
     if arguments.list:
-        for name in questions:
+        for name in known:
             question, repeats = questions[name], questions[name].getint("repeats", 1)
             runs = len(cases_of(question)) * repeats
             print("%-18s %3d runs on %d  %s" % (name, runs, ranks_of(question), claim_of(question)))
         return 0
-    if arguments.cases:
-        for name in names:
-            for words in cases_of(questions[name]):
-                print(shlex.join(command_line(words, ranks_of(questions[name]), name + ".jsonl")))
-        return 0
-
     failed = 0
     for name in names:
         part = measure(name, questions[name], arguments.folder, parser.prog)

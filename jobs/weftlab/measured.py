@@ -49,15 +49,9 @@ def boundary(record):
 
 def like(record, **wanted):
     """Whether a record has what is wanted: kind, stencil, radius, order, dtype, nx, ny, ..."""
-    problem, grid = record["problem"], record["grid"]
     has = {
-        "kind": problem["kind"],
-        "stencil": problem.get("stencil"),
-        "radius": problem.get("radius"),
-        "order": problem.get("order"),
-        "dtype": problem.get("dtype"),
-        "nx": grid["nx"],
-        "ny": grid["ny"],
+        **record["problem"],
+        **record["grid"],
         "ranks": record["ranks"],
         "single": single(record),
         "norms": records.norm_every(record),
@@ -65,7 +59,7 @@ def like(record, **wanted):
         "transport": record.get("transport"),
         "asked": records.at(record, "asked", "fuse"),
     }
-    return all(has[key] == value for key, value in wanted.items())
+    return all(has.get(key) == value for key, value in wanted.items())
 
 
 def median(chosen, *path):

@@ -9,7 +9,9 @@ import itertools
 import math
 import pathlib
 
-from weftlab import frame, measured, pictures, run_pictures, style
+import pandas as pd
+
+from weftlab import frame, measured, results, run_pictures, style
 
 ROW_INCHES, FRAME_INCHES, CURVES_INCHES, COLUMN_INCHES = 0.27, 0.8, 3.3, 4.6
 FRACTION = "fraction of the ceiling"
@@ -159,18 +161,17 @@ def draw_times(times):
     return figure
 
 
-def draw_others(folder, files):
-    """laplace beside other programs, as jobs/plot draws it."""
-    strong, others = [str(pathlib.Path(folder) / file) for file in files]
-    runs, _ = frame.read([strong], "report")
-    runs = runs[runs["problem.kind"] == "laplace"]
-    return run_pictures.draw_beside(runs, pictures.others_of(others, "report"))
+def draw_others(folder, strong):
+    """laplace beside other programs."""
+    runs, _ = frame.read([str(pathlib.Path(folder) / strong)], "report")
+    points = pd.DataFrame(results.others(folder), columns=["ranks", "gcells_per_s", "name"])
+    return run_pictures.draw_beside(runs[runs["problem.kind"] == "laplace"], points)
 
 
 def draw(folder, path, shown, digest):
     """Writes a picture as SVG; the digest stands in its metadata."""
     if "files" in shown:
-        figure = draw_others(folder, shown["files"])
+        figure = draw_others(folder, shown["files"][0])
     else:
         figure = draw_times(shown["times"]) if "times" in shown else draw_ladder(shown)
     style.save(figure, [str(path)], "report", digest)

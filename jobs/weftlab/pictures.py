@@ -5,7 +5,7 @@ from functools import partial
 
 import pandas as pd
 
-from weftlab import bench_pictures, filters, frame, records, run_pictures, series, style, text
+from weftlab import bench_pictures, frame, records, run_pictures, series, style, text
 
 # ---- other files ----
 
@@ -22,34 +22,18 @@ def predicted_of(path, command):
     return pd.DataFrame(rows).sort_values("ranks")
 
 
-def others_of(path, command):
-    """Other programs' points as a frame: ranks, gcells_per_s, name."""
-    points = []
-    for line in records.lines_of(path, command):
-        if line.startswith("#"):
-            continue
-        try:
-            ranks, rate, name = line.rstrip("\r\n").split("\t")
-            points.append((float(ranks), float(rate), text.printable(name)))
-        except ValueError:
-            text.fail(command, f"{path}: no line 'ranks <TAB> GCells/s <TAB> name': {line.rstrip()}")
-    if not points:
-        text.fail(command, f"{path}: no line 'ranks <TAB> GCells/s <TAB> name'")
-    return pd.DataFrame(points, columns=["ranks", "gcells_per_s", "name"])
-
-
 # ---- what can be drawn ----
 
 
 def without_failed(runs, path):
     """The runs whose verdict is not failed."""
-    failed = runs.verdict == "failed" if "verdict" in runs else runs.ranks != runs.ranks
+    failed = runs.verdict == "failed"
     if failed.any():
         text.complain(f"{path}: left out {failed.sum()} runs with a failed verdict")
     return runs[~failed]
 
 
-RUN_PICTURES = ("strong", "weak", "values", "phases", "steps")
+RUN_PICTURES = ("strong", "weak", "values", "phases")
 
 
 def refuse(arguments, command, why):
@@ -64,14 +48,6 @@ def scaling_text(study):
     return f": {study.mode} scaling, {many}{told}"
 
 
-def draw_beside(runs, arguments, command):
-    problem = ["problem.kind", "problem.dtype", "grid.nx", "grid.ny", "device"]
-    if len(runs[problem].drop_duplicates()) != 1:
-        refuse(arguments, command, "runs of more than one problem")
-    others = others_of(arguments.beside, command)
-    return {"": (partial(run_pictures.draw_beside, runs, others), "")}
-
-
 def draw_runs(runs, arguments, command):
     """The pictures of runs that are asked for, else those that can be made."""
     study = series.study_of(runs)
@@ -80,7 +56,6 @@ def draw_runs(runs, arguments, command):
         *([study.mode] if study.scaling else []),
         *(["values"] if of_one_count or not study.scaling and len(study.series) > 1 else []),
         "phases",
-        "steps",
     ]
     wanted = possible
     if arguments.what:
@@ -103,7 +78,7 @@ def draw_runs(runs, arguments, command):
 
 def sweep_name(family, swept, unit):
     """A part of a file's name, of other people's text."""
-    name = re.sub("[^A-Za-z0-9._-]", "_", f"{family}_{swept}")
+    name = re.sub("[^A-Za-z0-9._-]", "_", f"{family}_{swept}")[:100]
     return f"_{name}{'_calls' if unit == '1/s' else ''}"
 
 
@@ -129,11 +104,7 @@ def of_file(arguments, command):
     runs, points = frame.read([path], command)
     if runs.empty and points.empty:
         text.fail(command, f"{path} holds no records of weft")
-    runs, points = filters.filtered(runs, points, arguments, command)
-    if len(runs):
-        runs = without_failed(runs, path)
-    if arguments.beside:
-        return draw_beside(runs, arguments, command)
+    runs = without_failed(runs, path)
     drawn = draw_runs(runs, arguments, command) if len(runs) else {}
     if len(points):
         drawn.update(draw_points(points, arguments, command))
@@ -142,11 +113,9 @@ def of_file(arguments, command):
     return drawn
 
 
-def save_all(drawn, prefix, endings, alone, command):
-    """Writes the pictures as PREFIX with the end of their names, a single one as PREFIX where it
-    stands `alone`, and names them."""
+def save_all(drawn, prefix, command):
+    """Writes the pictures as PREFIX with the end of their names, and names them."""
     for end, (draw, told) in drawn.items():
-        stem = prefix if alone and len(drawn) == 1 else prefix + end
-        names = [stem + ending for ending in endings]
+        names = [prefix + end + ending for ending in (".png", ".svg")]
         style.save(draw(), names, command)
         print(text.printable(" and ".join(names) + told))

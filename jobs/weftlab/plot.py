@@ -3,8 +3,7 @@
   PREFIX           scaling: time per step and parallel efficiency over the ranks, with the ideal
                    lines, one line per setting
   PREFIX_values    what each setting reaches beside the ceiling of its run
-  PREFIX_phases    where the time goes: the whole run, and one step
-  PREFIX_steps     how long single steps took
+  PREFIX_phases    where the time goes
 
 of records of `weft bench`, one picture for f32 and f64 together
 
@@ -17,25 +16,24 @@ of records of `weft bench`, one picture for f32 and f64 together
 
 Settings whose grid stays are a strong study, settings whose grid grows with the ranks a weak one;
 of both the one of more settings is drawn. A point is the median of the runs of one setting,
-whiskers reach from the fastest run to the slowest, and efficiency is computed from medians.
+whiskers reach from the fastest run to the slowest, and efficiency is computed from medians. Of one
+setting on as many ranks the last 100 runs count.
 Of records of a rung with the same settings the last one counts; those of several machines or
 devices share no picture: they are refused. Whatever cannot be made of the records is left out,
-unless --what names it. Damaged and foreign lines and runs with a failed verdict are left out and
-counted.
+unless --what names it; jq chooses records: jq -c 'select(.ranks < 8)' FILE. Damaged and foreign lines
+and runs with a failed verdict are left out and counted.
 
 Exit status: 0 drawn, 2 nothing to draw, 3 matplotlib or pandas is missing or a picture cannot be
 written.
 """
 
 import argparse
-import pathlib
 import re
 import sys
 
-from weftlab import filters, text
+from weftlab import text
 
-PICTURES = ("strong", "weak", "values", "phases", "steps", "roofline", "sweeps")
-ENDINGS = (".png", ".svg")
+PICTURES = ("strong", "weak", "values", "phases", "roofline", "sweeps")
 
 
 def picture_names(word):
@@ -48,34 +46,21 @@ def picture_names(word):
 def add_arguments(parser):
     parser.add_argument("file", metavar="FILE.jsonl")
     parser.add_argument("prefix", metavar="PREFIX", nargs="?", help="default: FILE")
-    one = "in place of PREFIX: this format alone, under this very name if it is one picture"
-    parser.add_argument("--output", metavar="NAME.png|.svg", help=one)
     only = f"only these pictures, of {', '.join(PICTURES)}"
     parser.add_argument("--what", metavar="PICTURE,...", type=picture_names, help=only)
     hollow = "lines of `jobs/predict` as hollow points, grey where no record covers them"
     parser.add_argument("--predicted", metavar="FILE.jsonl", help=hollow)
-    others = "draws the rate over the ranks beside other programs', one per line: "
-    others += "ranks, GCells/s and name, separated by tabs; # begins a comment"
-    parser.add_argument("--beside", metavar="FILE.tsv", help=others)
-    filters.add_options(parser)
 
 
 def main():
     parser = text.parser("plot", __doc__)
     add_arguments(parser)
     arguments = parser.parse_args()
-    ending = pathlib.Path(arguments.output or ".png").suffix
-    if arguments.output and ending not in ENDINGS:
-        text.fail(parser.prog, f"--output {arguments.output}: ends in none of {', '.join(ENDINGS)}")
     text.need(parser.prog, "matplotlib", "pandas")
     from weftlab import pictures  # pylint: disable=import-outside-toplevel
 
-    if arguments.output:
-        prefix, endings = arguments.output[: -len(ending)], [ending]
-    else:
-        prefix, endings = arguments.prefix or re.sub(r"\.jsonl$", "", arguments.file), ENDINGS
-    drawn = pictures.of_file(arguments, parser.prog)
-    pictures.save_all(drawn, prefix, endings, alone=bool(arguments.output), command=parser.prog)
+    prefix = arguments.prefix or re.sub(r"\.jsonl$", "", arguments.file)
+    pictures.save_all(pictures.of_file(arguments, parser.prog), prefix, parser.prog)
     return 0
 
 

@@ -43,7 +43,7 @@ def lines_of(paths, command, read):
     """Records of runs and rungs, with file and line."""
     for path in paths:
         for number, record in enumerate(records.parsed(path, command), 1):
-            if isinstance(record, dict) and ("rung" in record or "step_s" in record):
+            if records.is_run(record) or records.is_rung(record):
                 yield record, path.rsplit("/", 1)[-1], number
             else:
                 read.damaged += 1
@@ -95,8 +95,9 @@ def is_modelled(record):
     """Visits are no passes in memory, nor are those in registers."""
     inside = record.get("step_form") == "in_kernel" or fused(record) > 1
     return (
-        records.is_run(record)
-        and hosts_of(record) > 0
+        hosts_of(record) > 0
+        and all(records.is_positive(record.get(key)) for key in ("ranks_x", "ranks_y"))
+        and record.get("device") in ("host", "cuda")
         and record.get("memory") != "host"
         and not record.get("persistent")
         and record.get("verdict") != "failed"
@@ -148,7 +149,9 @@ def read_rung(machine, record, scans):
     """False if it is of no use. Of scans over sizes the newest counts; records of single sizes together,
     where there is no scan."""
     family, (transport, _, what) = record.get("family"), str(record.get("rung")).rpartition("_")
-    if record.get("verified") is not True or transport not in TRANSPORTS:
+    if record.get("verified") is not True or not records.is_positive(record.get("ranks")):
+        return False
+    if transport not in TRANSPORTS:
         return is_launch(record)
     if family == "alltoall" and what == "slabs":
         machine.transposes.setdefault(transport, {})[record["ranks"]] = number_of(record, "rate")

@@ -5,6 +5,7 @@ weftlab/compare.py explains what is called slower.
 
 import json
 import math
+import sys
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,7 @@ def sample(record):
     else:
         setting, seconds = run_setting(record), record["step_s"]["p50"]
         right = record.get("verdict") != "failed"
-    return json.dumps(setting, sort_keys=True), seconds, right
+    return sys.intern(json.dumps(setting, sort_keys=True)), seconds, right
 
 
 def samples_of(path, command):

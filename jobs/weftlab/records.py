@@ -2,8 +2,8 @@
 
 How many lines were left out, if any, is printed on stderr: damaged ones (half written, or of two
 writers at once) and others (JSON, but not what was asked for). A record of `weft run` must hold
-what every picture and table needs: ranks, grid, problem and a median step. What must be a number
-is one, and control characters of text come out as \\xNN.
+what every picture and table needs: ranks, grid, problem and a median step. Each member that a command
+takes is of its type, or null. Control characters of text come out as \\xNN.
 """
 
 import json
@@ -14,6 +14,8 @@ import sys
 from weftlab import text
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+UNSHOWN = re.compile(r"[^ -~]|\\[^n\"]")  # in a line: what printed text may not hold, or an escape of it
+LEAST, MOST = 1e-100, 1e100  # amounts beyond are none of a machine, and overflow in a command's arithmetic
 
 
 # ---- what a record must hold ----
@@ -28,11 +30,7 @@ def is_text(value):
 
 
 def is_positive(value):
-    return is_number(value) and value > 0
-
-
-def absent_or(holds, value):
-    return value is None or holds(value)
+    return is_number(value) and LEAST <= value <= MOST
 
 
 def at(record, *keys):
@@ -40,6 +38,43 @@ def at(record, *keys):
     for key in keys:
         record = record.get(key) if isinstance(record, dict) else None
     return record
+
+
+def is_amount(value):
+    return is_positive(value) or is_number(value) and value == 0
+
+
+def is_list(value):
+    return isinstance(value, list)
+
+
+def is_dict(value):
+    return isinstance(value, dict)
+
+
+# The members of runs, rungs and checks that commands take; * stands for any name. Each may be null or absent.
+TYPES = {
+    is_amount: "ranks ranks_x ranks_y fuse lanes norm_every steps steps_run step_s.* phases.*.* "
+    "problem.order gcells_per_s bytes_per_s ceiling_bytes_per_s fraction_of_ceiling overlap.comm_s "
+    "checkpoint.bytes_per_s rate ceiling flops_per_byte parameters.* time_s.* ceilings.* check.round",
+    is_text: "git version command started device transport feed step_form memory verdict deck problem.kind "
+    "problem.dtype machine.processor family rung dtype unit swept ceiling_name check.why",
+    is_list: "machine.hosts machine.gpus sweep check.figures check.faults check.suspects",
+    is_dict: "grid problem asked machine step_s phases parameters time_s ceilings check",
+}
+TYPES = [(holds, path.split(".")) for holds, paths in TYPES.items() for path in paths.split()]
+
+
+def is_of_types(record):
+    """Whether each member that commands take has its type."""
+    for holds, path in TYPES:
+        found = [record]
+        for key in path:
+            inner = [one for one in found if isinstance(one, dict)]
+            found = [v for one in inner for v in (one.values() if key == "*" else [one.get(key)])]
+        if not all(value is None or holds(value) for value in found):
+            return False
+    return True
 
 
 def fraction_of_copy(record):
@@ -55,41 +90,26 @@ def is_run(record):
     return (
         all(is_positive(at(record, *path)) for path in numbers)
         and is_text(at(record, "problem", "kind"))
-        and absent_or(is_number, record.get("fuse"))
-    )
-
-
-def is_point(point, swept):
-    """Whether what pictures take of a rung, or of one point of its sweep, are numbers."""
-    paths = (("rate",), ("ceiling",), ("flops_per_byte",), ("parameters", swept))
-    return (
-        isinstance(point, dict)
-        and isinstance(point.get("parameters", {}), dict)
-        and all(absent_or(is_number, at(point, *path)) for path in paths)
+        and is_of_types(record)
     )
 
 
 def is_rung(record):
-    sweep, ceilings = at(record, "sweep") or [], at(record, "ceilings") or {}
     return (
         is_text(at(record, "rung"))
         and is_text(at(record, "family"))
-        and all(absent_or(is_text, record.get(key)) for key in ("dtype", "unit", "swept"))
-        and isinstance(sweep, list)
-        and all(is_point(point, record.get("swept")) for point in [record] + sweep)
-        and isinstance(ceilings, dict)
-        and all(absent_or(is_number, value) for value in ceilings.values())
+        and is_of_types(record)
+        and all(is_dict(point) and is_of_types(point) for point in record.get("sweep") or [])
     )
 
 
 def is_check(record):
     """A line of `weft check`: verdict, figures and ranks."""
-    check = at(record, "check")
-    verdict = at(record, "check", "verdict")
+    lists = [at(record, "check", key) for key in ("rows", "ranks")]
     return (
-        isinstance(check, dict)
-        and verdict in ("delivers", "slow", "wrong", "not judged", "incomplete")
-        and all(isinstance(check.get(key), list) for key in ("rows", "ranks"))
+        at(record, "check", "verdict") in ("delivers", "slow", "wrong", "not judged", "incomplete")
+        and all(is_list(of) and all(map(is_dict, of)) for of in lists)
+        and is_of_types(record)
     )
 
 
@@ -166,6 +186,8 @@ def record_of(line):
     """
     record = json.loads(line, parse_float=finite, parse_int=whole, parse_constant=no_number)
     deck = at(record, "deck")
+    if not UNSHOWN.search(line.rstrip("\r\n")) and line.count("\\n") == str(deck).count("\n"):
+        return record  # nothing but ends of lines in the deck, which stay
     shown_record = all_shown(record)
     if is_text(deck):  # whose lines stay lines
         shown_record["deck"] = "\n".join(shown(part) for part in deck.split("\n"))

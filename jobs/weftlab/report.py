@@ -6,7 +6,6 @@
                             be, and each figure with a unit that somebody typed; status 1 if there
                             is one
   report --table NAME ...   prints one table
-  report FILE.jsonl ...     writes report.html: tables that sort and pictures, in one file; needs jinja2
 """
 
 import pathlib
@@ -52,19 +51,14 @@ def complaints(root, folder):
                 yield "%s: shows other values than jobs/results; run jobs/report --pages" % drawn.relative_to(
                     root
                 )
+        typed = "%s:%d: '%s' is typed; figures stand in blocks that jobs/report renders"
         for number, figure in pages.typed_figures(content):
-            yield "%s:%d: '%s' is typed; figures stand in blocks that jobs/report renders" % (
-                page.name,
-                number,
-                figure,
-            )
+            yield typed % (page.name, number, figure)
 
 
 def main():
     parser = text.parser("report", __doc__)
     add, path = parser.add_argument, pathlib.Path
-    add("files", nargs="*", metavar="FILE.jsonl", help="records for an HTML page")
-    add("--output", type=path, default=path("report.html"), help="(report.html)")
     add("--pages", action="store_true", help="render the blocks of all pages")
     add("--check", action="store_true", help="complain where a page is not what would be rendered")
     add("--table", nargs="+", metavar="NAME", help="print a table: " + ", ".join(sorted(tables.TABLES)))
@@ -84,14 +78,8 @@ def main():
             for sentence in found:
                 print(text.printable(sentence))
             return 1 if found else 0
-        elif arguments.files:
-            text.need(parser.prog, "jinja2")
-            from weftlab import html_page  # pylint: disable=import-outside-toplevel
-
-            files.write(arguments.output, html_page.page(arguments.files, parser.prog), parser.prog)
-            print(arguments.output)
         else:
-            parser.error("what to do: FILE.jsonl, --pages, --check or --table")
+            parser.error("what to do: --pages, --check or --table")
     except pages.PageMistake as mistake:
         text.fail(parser.prog, str(mistake))
     return 0

@@ -51,6 +51,14 @@ def add(folder, row, command):
     write(folder, rows + [row], command)
 
 
+def others(folder):
+    """Other programs' points of laplace on 20480 x 20480 cells: [(ranks, GCells/s, name)]."""
+    path = newest(folder, "others", "laplace-20480")
+    lines = path.read_text(encoding="utf-8").splitlines() if path else []
+    points = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return [(int(ranks), float(cells), name) for ranks, cells, name in points]
+
+
 def newest(folder, machine, question):
     """The file that answers a question about a machine, or None."""
     for row in read(folder):

@@ -4,19 +4,9 @@ import numpy as np
 import pandas as pd
 
 from weftlab import series, style, text
+from weftlab.frame import WHOLE_RUN
 
 MOST_LINES, MOST_ROWS, MOST_BARS = 7, 80, 40
-WHOLE_RUN = {
-    "MPI": ["mpi"],
-    "device": ["device"],
-    "fields": ["fields", "initialise"],
-    "transport": ["transport"],
-    "calibrate, tune": ["calibrate", "tune", "passes"],
-    "steps": ["loop"],
-    "output, verify": ["output", "verify", "writer"],
-}
-OF_A_STEP = {"interior": "o", "shell": "s", "exchange": "^"}
-QUANTILES = {"p50": "|", "p90": "o", "p99": "x"}
 
 
 def title(figure, what, study, *how):
@@ -200,24 +190,21 @@ def shown_runs(frame):
 
 def phase(run, names):
     """Seconds of phases together, mean over ranks."""
-    return sum(float(pd.to_numeric(run.get(f"phases.{name}.mean_s"), errors="coerce") or 0) for name in names)
+    return sum(np.nan_to_num(float(run[f"phases.{name}.mean_s"] or 0)) for name in names)
 
 
-def bar_axes(axes, names):
+def draw_phases(frame):
+    """The parts of whole runs end to end."""
+    study, names, runs, setting = shown_runs(frame)
+    figure, axes = style.new_figure(7 + 0.08 * max(map(len, names)), 2.3 + 0.3 * len(runs))
     heights = np.arange(len(names))[::-1]
     axes.set_yticks(heights, [style.literal(name) for name in names], fontsize=9)
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.grid(axis="y", visible=False)
-    return heights
-
-
-def draw_whole_runs(axes, names, runs):
-    """The parts of whole runs end to end."""
-    heights = bar_axes(axes, names)
     left = np.zeros(len(runs))
     colours = [*style.PALETTE[:6], "#bbbbbb"]
     for (part, phases), colour in zip(WHOLE_RUN.items(), colours):
-        seconds = np.nan_to_num([phase(run, phases) for run in runs])
+        seconds = np.array([phase(run, phases) for run in runs])
         axes.barh(heights, seconds, 0.6, left, color=colour, ec="white", lw=0.5, label=part)
         left += seconds
     for height, total in zip(heights, left):
@@ -227,82 +214,7 @@ def draw_whole_runs(axes, names, runs):
     axes.set_xlim(0, 1.12 * max(left.max(), 1e-9))
     axes.set_xlabel("the whole run [s], mean over ranks")
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=4, frameon=False, fontsize=9, borderpad=0)
-
-
-def draw_single_steps(axes, names, runs):
-    """A bar per mean step, and on it what its parts take: they run at the same time."""
-    heights = bar_axes(axes, names)
-    steps = [float(pd.to_numeric(run["step_s.mean"], errors="coerce")) for run in runs]
-    steps = [run["step_s.p50"] if np.isnan(step) else step for step, run in zip(steps, runs)]
-    parts = {}
-    for part in OF_A_STEP:
-        taken = np.array([phase(run, [part]) / max(run.steps_run or run.steps or 1, 1) for run in runs])
-        parts[part] = np.where(taken > 0, taken, np.nan)
-    longest = np.nanmax([steps, *parts.values()])
-    unit, per_second = style.seconds_unit(longest)
-    axes.barh(heights, np.array(steps) * per_second, 0.6, color=style.PALE, label="mean step")
-    for (part, marker), colour in zip(OF_A_STEP.items(), style.PALETTE):
-        axes.plot(parts[part] * per_second, heights, marker, color=colour, ls="none", ms=7, label=part)
-    axes.set_xlim(0, 1.05 * longest * per_second)
-    axes.set_xlabel(f"one step [{unit}]: its parts run at the same time")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=4, frameon=False, fontsize=9, borderpad=0)
-
-
-def draw_phases(frame):
-    """Where the time goes: the whole run, and one step."""
-    study, names, runs, setting = shown_runs(frame)
-    width = 10.5 + 0.08 * max(map(len, names))
-    figure, (left, right) = style.new_figure(width, 2.3 + 0.3 * len(runs), 2, sharey=True)
-    draw_whole_runs(left, names, runs)
-    draw_single_steps(right, names, runs)
     title(figure, "Where the time goes", study, setting)
-    return figure
-
-
-# ---- single steps ----
-
-
-def shares(run):
-    """Edges in seconds and shares of a run's steps between them: its histogram, or of records from
-    before they had one the percentiles."""
-    at = {key: run.get(f"step_s.{key}") for key in ("min", "p50", "p90", "p99", "max")}
-    counts, low, high = run.step_histogram, at["min"], at["max"]
-    if isinstance(counts, list) and counts and sum(counts) and high > low:
-        return low * (high / low) ** np.linspace(0, 1, len(counts) + 1), np.array(counts) / sum(counts)
-    return np.array([value or np.nan for value in at.values()], dtype=float), np.array([0.5, 0.4, 0.09, 0.01])
-
-
-def draw_steps(frame):
-    """How long single steps took: one row per setting, the outline of its histogram above it."""
-    study, names, runs, setting = shown_runs(frame)
-    figure, axes = style.new_figure(10, 1.7 + 0.42 * len(runs))
-    heights = bar_axes(axes, names)
-    furthest = [1, 1]
-    for height, run in zip(heights, runs):
-        edges, share = shares(run)
-        edges = edges / run["step_s.p50"]
-        known = np.isfinite(edges).all() and (edges > 0).all()
-        if not known:
-            continue
-        tall = np.clip(1 + np.log10(np.maximum(share, 1e-12)) / 4, 0.0, 1) * 0.8  # 1e-4 to 1
-        axes.stairs(
-            height - 0.35 + tall, edges, baseline=height - 0.35, fill=True, color=style.PALETTE[0], alpha=0.55
-        )
-        axes.plot(edges[[0, -1]], [height - 0.35] * 2, color=style.PALETTE[0], lw=1)
-        for key, marker in QUANTILES.items():
-            at = run.get(f"step_s.{key}") / run["step_s.p50"]
-            axes.plot(at, height - 0.35, marker, color=style.INK, ms=5, clip_on=False, zorder=4)
-        furthest = [min(furthest[0], edges[0]), max(furthest[1], edges[-1])]
-    edge = 0.04 * (furthest[1] - furthest[0]) + 0.002
-    axes.set_xlim(furthest[0] - edge, furthest[1] + edge)
-    if furthest[1] > 3:
-        axes.set_xscale("log")
-        axes.set_xlim(furthest[0] / 1.1, furthest[1] * 1.1)
-        style.plain(axes.xaxis, furthest[1] / furthest[0])
-    axes.set_ylim(-0.6, len(names) - 0.3)
-    axes.set_xlabel("time of a step, as a multiple of the run's median step")
-    how = "Outline: share of the steps of the slowest rank, logarithmic from 1e-4 to 1. "
-    title(figure, "Single steps", study, setting, how + "Marks: median |, 90 % o, 99 % x.")
     return figure
 
 

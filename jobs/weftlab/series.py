@@ -88,6 +88,7 @@ def points(runs):
 ORDER = ["kind", "dtype", "order", "grid", "sides", "machine", "device", "transport", "feed", "fuse"]
 ORDER += ["norm_every", "lanes", "threads", "ranks_x", "ranks_y", "tune"]
 BARE = re.compile("[0-9]+|auto|on|off")  # values that tell nothing without their key
+MOST_LETTERS = 60  # of a value
 
 
 def ranks_text(ranks, unit="ranks"):
@@ -139,7 +140,7 @@ def value_text(key, value):
 def text_of(value):
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)  # pandas makes floats of whole numbers where some are missing
-    return value if isinstance(value, str) else json.dumps(value)
+    return (value if isinstance(value, str) else json.dumps(value))[:MOST_LETTERS]
 
 
 def label(shown, differ):

@@ -12,7 +12,6 @@ mpirun. jobs/weft.sbatch and jobs/study.sbatch ask for what they need of it:
 Exit status: 0 printed, 2 a mistake in the file.
 """
 
-import configparser
 import os
 import pathlib
 import shlex
@@ -20,7 +19,7 @@ import shutil
 import subprocess
 import sys
 
-from weftlab import text
+from weftlab import files, text
 
 LAUNCHERS = {  # and what tells srun how MPI's processes find each other
     "auto": None,
@@ -61,12 +60,7 @@ def read(named, command):
     path, site = path_of(named, command), dict(DEFAULTS)
     if path is None:
         return site
-    file = configparser.ConfigParser(interpolation=None, inline_comment_prefixes=(";",), default_section="")
-    try:
-        with open(path, encoding="utf-8") as lines:
-            file.read_file(lines)
-    except (configparser.Error, OSError, UnicodeDecodeError) as error:
-        text.fail(command, " ".join(str(error).split()))
+    file = files.ini(path, command, inline_comment_prefixes=(";",))
     for section in file.sections():
         if section != "site":
             text.fail(command, "%s: no section [%s]; allowed: [site]" % (path, section))

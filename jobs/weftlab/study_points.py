@@ -182,13 +182,13 @@ def command_of(record):
 
 def look_for_records(study, points):
     """Each point's records, of what the file holds, and how many it lacks."""
-    runs = {}
+    runs = {(point.ranks, point.command()): [] for point in points}
     if os.path.exists(study.out) and os.path.getsize(study.out) > 0:
         for record in records.read([study.out], "run", study.command):
             if record.get("verdict") != "failed":
-                runs.setdefault((record["ranks"], command_of(record)), []).append(record)
+                runs.get((record["ranks"], command_of(record)), []).append(record)
     for point in points:
-        point.records = runs.get((point.ranks, point.command()), [])
+        point.records = runs[point.ranks, point.command()]
         point.lacking = max(0, study.repeats - len(point.records))
 
 

@@ -22,6 +22,7 @@ PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 MARKERS = "os^Dv*XP<>"
 DASHES = ["-", "--", "-.", ":"]
 INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
+MOST_LETTERS = 400
 
 logging.getLogger("matplotlib").setLevel(logging.ERROR)
 warnings.filterwarnings("ignore", message="Glyph .* missing")
@@ -53,8 +54,8 @@ plt.rcParams.update(
 
 
 def literal(words):
-    """Other people's text: nothing in it begins a formula or is a control character."""
-    return text.printable(str(words)).replace("$", r"\$")
+    """Other people's text: nothing in it begins a formula or is a control character, and it ends."""
+    return text.printable(str(words))[:MOST_LETTERS].replace("$", r"\$")
 
 
 def look(number):

@@ -269,13 +269,7 @@ def simulated(folder):
 
 def others(folder):
     """Beside NVIDIA's own programs: the same problem, cells per second."""
-    rows = []
-    path = results.newest(folder, "others", "laplace-20480")
-    lines = path.read_text(encoding="utf-8").splitlines() if path else []
-    for line in filter(None, lines):
-        if not line.startswith("#"):
-            gpus, cells, name = line.split("\t")
-            rows.append([name, gpus, gcells(float(cells)), ""])
+    rows = [[name, str(gpus), gcells(cells), ""] for gpus, cells, name in results.others(folder)]
     weft = runs(folder, "h200x4", "strong", "scaling")
     for name, is_single in (("weft, a norm every step", True), ("weft, 12 steps per pass and norm", False)):
         for ranks in (1, 2, 4):

@@ -73,11 +73,6 @@ def scaled(value):
     return 1, ""
 
 
-def rate(value, unit, digits=4):
-    factor, letter = scaled(value)
-    return "%.*g %s%s" % (digits, value / factor, letter, unit)
-
-
 def seconds(value):
     if value < 1e-3:
         return "%.4g us" % (value * 1e6)

@@ -115,7 +115,7 @@ static plan_through stream_through(sim *s, const char *because)
     return t;
 }
 
-/* Streamed rows are slow where a program that is forgotten fills the device. fault.h: memory_taken, per cent. */
+/* Streamed rows are slow where a program that is forgotten fills the device. fault.h: memory_taken:PERCENT */
 static void note_taken_memory(sim *s, device *through)
 {
     size_t free_bytes = 0, total_bytes = 0;

@@ -5,6 +5,8 @@ Slurm's own daemons.
 
 import ast
 import fcntl
+import importlib.util
+import json
 import os
 import pathlib
 import signal
@@ -112,6 +114,8 @@ def test_the_table_has_medians_spread_speed_up_and_efficiency_and_flags_repeats_
     out = printed("study", *words, "ranks=1 2 4", "--table")
     assert "6 points, 2 runs each; 8 of 12 are in made.jsonl" in out
     assert "the repeats of 1 of 4 points differ" in out
+    if importlib.util.find_spec("matplotlib"):  # the picture's efficiency is the table's
+        assert "efficiency 1.00 on 4 ranks" in script("study", *words, "ranks=1 2 4", "--table", "--plot").out
     rows = in_table(out)
     assert rows["lanes=1", "2"] == "lanes=1 2 2 500 us 0.0 % 0.24 2.000 1.000 0.600 0.900".split()
     assert rows["lanes=1", "4"] == "lanes=1 4 2 250 us 16.0 %* 0.48 4.000 1.000 0.600 0.900".split()
@@ -189,20 +193,22 @@ def test_site_ini_tells_how_ranks_are_launched():
         job = dict(SLURM_JOB_ID="7", SLURM_NTASKS="6", SLURM_CPUS_PER_TASK="4", WEFT_SITE="s.ini")
         return printed("site", "--launch", **{**job, **variables}).strip()[len("launch=(") : -1]
 
-    stand_in("srun", "echo pmix_v4")
-    stand_in("mpirun", "echo 'mpirun (Open MPI) 4.1.4'")
     rest = "--gpu-bind=none --kill-on-bad-exit=1 --cpus-per-task=4"
-    for launcher, words in (("pmix", "--mpi=pmix "), ("pmi2", "--mpi=pmi2 "), ("cray", ""),
-                            ("auto", "--mpi=pmix ")):
-        assert launched(launcher) == "srun " + words + rest
-    assert launched("mpirun") == "mpirun -n 6 --map-by slot:PE=4 --bind-to core"
-    stand_in("mpirun", 'echo "HYDRA build details"')
-    stand_in("srun", 'echo "none pmi2"')
-    assert launched("auto") == "mpirun -n 6 -bind-to core:4"
-    stand_in("mpirun", 'echo "another MPI"')
-    assert launched("auto") == "mpirun -n 6"
-    assert launched("pmix", WEFT_LAUNCHER="pmi2") == "srun --mpi=pmi2 " + rest
-    assert launched("cray", WEFT_LAUNCHER="srun") == "srun " + rest
+    openmpi, hydra = "mpirun -n 6 --map-by slot:PE=4 --bind-to core", "mpirun -n 6 -bind-to core:4"
+    for launcher, asked, knows, mpi, words in (
+        ("pmix", "", "pmix_v4", "", "srun --mpi=pmix " + rest),
+        ("pmi2", "", "pmix_v4", "", "srun --mpi=pmi2 " + rest),
+        ("cray", "", "pmix_v4", "", "srun " + rest),
+        ("auto", "", "pmix_v4", "", "srun --mpi=pmix " + rest),
+        ("mpirun", "", "pmix_v4", "mpirun (Open MPI) 4.1.4", openmpi),
+        ("auto", "", "none pmi2", "HYDRA build details", hydra),
+        ("auto", "", "none pmi2", "another MPI", "mpirun -n 6"),
+        ("pmix", "pmi2", "", "", "srun --mpi=pmi2 " + rest),
+        ("cray", "srun", "", "", "srun " + rest),
+    ):
+        stand_in("srun", f"echo '{knows}'")
+        stand_in("mpirun", f"echo '{mpi}'")
+        assert launched(launcher, WEFT_LAUNCHER=asked) == words, (launcher, asked, knows, mpi)
     site_ini("launcher = pmi2")  # a study launches by the same words
     skip_words = 'while [[ $1 == -* ]]; do [ "$1" != -n ] || shift; shift; done; exec "$@"'
     stand_in("srun", 'echo "$@" >launched; ' + skip_words)
@@ -239,21 +245,16 @@ def test_site_ini_tells_what_slurm_is_asked_for_and_a_module_line_that_fails_end
     assert words_asked() == f"{of_site} {script_of} --nodes=2 d d.ini time.steps=9"
 
 
-def test_a_study_on_gpus_asks_for_one_per_rank_unless_its_options_do():
-    stand_in("sbatch", 'echo "$@" >>asked; echo 7')
-    on_gpus = ("deck=d.ini", "out=g.jsonl", "--submit", "run.device=cuda")
-    printed("study", *on_gpus, "ranks=6", "ranks_per_node=4")
-    printed("study", *on_gpus, "ranks=2", "sbatch=--gres=gpu:a:8")
-    printed("study", *on_gpus[:-1], "ranks=2")
-    assert [line.partition(" --array")[0] for line in open("asked").read().splitlines()] == [
-        "--parsable --nodes=2 --ntasks-per-node=4 --gpus-per-node=4",
-        "--parsable --nodes=1 --ntasks-per-node=2 --gres=gpu:a:8",
-        "--parsable --nodes=1 --ntasks-per-node=2",
-    ]
-
-
-def test_a_second_submission_leaves_the_points_of_arrays_that_wait_as_they_are():
+def test_an_array_asks_for_its_gpus_and_a_second_one_leaves_the_points_of_one_that_waits():
     stand_in("sbatch", 'printf "%s\\n" "$@" >>asked; echo 7')
+    for words, asks in (  # a GPU per rank, unless the study's options have them, or none is asked for
+        ("run.device=cuda ranks=6 ranks_per_node=4", "--nodes=2 --ntasks-per-node=4 --gpus-per-node=4"),
+        ("run.device=cuda ranks=2 sbatch=--gres=gpu:a:8", "--nodes=1 --ntasks-per-node=2 --gres=gpu:a:8"),
+        ("run.device=host ranks=2", "--nodes=1 --ntasks-per-node=2"),
+    ):
+        printed("study", "deck=d.ini", "out=g.jsonl", "--submit", *words.split())
+        assert words_asked().startswith(f"--parsable {asks} --array"), words
+        os.remove("asked")
     printed("study", "deck=d.ini", "ranks=2", "repeats=1", "run.lanes=1,2,3", "out=s.jsonl", "--submit")
     before = open("s.plan.2").read()
     printed("study", "deck=d.ini", "ranks=2", "repeats=2", "run.lanes=1,2", "out=s.jsonl", "--submit")
@@ -291,51 +292,25 @@ while :; do sleep 0.05; done""")  # fmt: skip
     assert open("ended").read() == "ended\n" and "Traceback" not in open("said").read()
 
 
-def test_plot_draws_the_records_of_a_study_and_tells_the_efficiency_that_the_table_has(study):
-    pytest.importorskip("matplotlib")
-    steps = {1: [2, 3, 7], 2: [1.9, 2, 4]}  # us: medians 3 and 2
-    made = [changed(study[0], ranks=n, step_s__p50=us * 1e-6) for n, all_us in steps.items() for us in all_us]
-    write("made.jsonl", made)
-    words = ("deck=d.ini", "ranks=1 2", "repeats=3", "out=made.jsonl", "run.lanes=1", "--table", "--plot")
-    done = script("study", *words)
-    assert [line.split()[8] for line in done.out.splitlines()
-            if line.split()[:2] == ["2", "3"]] == ["0.750"], done
-    assert "made.png and made.svg: strong scaling, efficiency 0.75 on 2 ranks" in done.out
-
-
-def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(study, one_record):
-    write("one.jsonl", [one_record])
-    one = open("one.jsonl").read()
-    four = [record for record in study if record["ranks"] == 4]
+def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(one_record):
     odd = [{"ranks": True}, {"grid__nx": "64"}, {"step_s__p50": 0}, {"problem__kind": None}, {"fuse": "12"}]
-    write("mixed.jsonl", four + [changed(one_record, **keys) for keys in odd])
-    rung = '{"rung":"r","family":"f","swept":"k","sweep":[{"parameters":{"k":%s}}],"rate":2}\n'
-    ranks = '"ranks": %d,' % one_record["ranks"]
-    poison = rb"\u001b[31m" + b"\xff" + rb"\ud800\ud83d\ude00"
+    write("mixed.jsonl", [one_record] + [changed(one_record, **keys) for keys in odd])
+    line = json.dumps(one_record).encode()
+    ranks, git = b'"ranks": %d,' % one_record["ranks"], one_record["git"].encode()
+    rung = b'{"rung":"r","family":"f","swept":"k","sweep":[{"parameters":{"k":%s}}],"rate":2}\n'
+    damaged = [line.replace(ranks, b'"ranks": NaN,'), line.replace(ranks, b'"ranks": 1e999,'), b"[" * 5000]
+    shown = line.replace(git, rb"\u001b[31m" + b"\xff" + rb"\ud800\ud83d\ude00") + b" \r\n"
     with open("mixed.jsonl", "ab") as file:
-        file.write(one.replace(ranks,
-                               '"ranks": NaN,').encode() + one.replace(ranks, '"ranks": 1e999,').encode())
-        file.write(b"[" * 5000 + b"\n" + one.encode().replace(one_record["git"].encode(),
-                                                              poison) + b" \r\n\n")
-        file.write((rung % 1 + rung % '"1"' + "[1]").encode())
+        file.write(b"\n".join([*damaged, shown, rung % b"1" + rung % b'"1"' + b"[1]"]))
     done = script("records", "run", "mixed.jsonl", LC_ALL="C")
-    write("out.jsonl", [])
-    pathlib.Path("out.jsonl").write_text(done.out, "utf-8")
-    records = read("out.jsonl")
-    assert [record["ranks"] for record in records] == [4, 4, 1]
-    assert (records[2]["git"], records[2]["deck"]) == ("\\x1b[31m\ufffd\ufffd\U0001f600", one_record["deck"])
+    first, second = map(json.loads, done.out.splitlines())
+    assert first == one_record and second["deck"] == one_record["deck"]
+    assert second["git"] == "\\x1b[31m\ufffd\ufffd\U0001f600"
     assert done.err == "mixed.jsonl: left out 11 lines: 3 damaged, 8 of another kind\n"
-    assert printed("records", "bench", "mixed.jsonl") == rung % 1
-    assert printed("records", "any", "mixed.jsonl").count("\n") == 4
+    assert printed("records", "bench", "mixed.jsonl").encode() == rung % b"1"
+    assert printed("records", "any", "mixed.jsonl").count("\n") == 3
     write("long.jsonl", [one_record] * 99)  # more than a pipe holds
     done = process("sh", "-c", f"{sys.executable} {JOBS}/records any long.jsonl | head -n 1")
     assert (done.out.count("\n"), done.err) == (1, "")
     open("empty.jsonl", "w").close()
     refused("records", "run empty.jsonl", "run nowhere.jsonl", "run .", "some mixed.jsonl", "run")
-
-
-def test_the_slurm_scripts_are_sound_shell_and_say_how_they_are_used():
-    for name in ("weft", "study", "check"):
-        assert process("bash", "-n", JOBS / f"{name}.sbatch").status == 0
-        assert process("bash", JOBS / f"{name}.sbatch").status == 2
-    assert process("bash", JOBS / "weft.sbatch").err.startswith("usage:")

@@ -60,11 +60,6 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
     without("matplotlib", "panels", "p.png", "--output", "r.png")
 
 
-def test_the_python_of_jobs_can_be_read():
-    for file in [SPACK, *JOBS.glob("weftlab/*.py")]:
-        ast.parse(file.read_text(), str(file))
-
-
 # ---- Spack and Apptainer ----
 
 
@@ -76,31 +71,19 @@ def test_spacks_recipe_tells_make_variables_that_it_has():
         assert re.search(rf"^ *{name} *\??=|\({name}\)", makefile, re.M), name
 
 
-def test_spack_finds_nothing_wrong_with_its_recipe():
-    if not shutil.which("spack"):
-        pytest.skip("no spack here")
-    pathlib.Path("repos.yaml").write_text(f"repos:\n- {JOBS}/spack\n")
-    assert process("spack", "-C", os.getcwd(), "audit", "packages", "weft").out.count(": passed") == 4
-
-
 def section(name, folder):
     """Of the container's recipe, with its arguments as they are unless told otherwise."""
     lines = re.search(f"^%{name}$(.*?)(?=^%|\\Z)", (JOBS / "apptainer.def").read_text(), re.M | re.S)[1]
     return lines.replace("{{ commit }}", "unknown").replace("/usr/local", f"{folder}/there")
 
 
-def test_the_containers_recipe_installs_debians_packages_and_makes_it_as_the_pages_say(folder):
+def test_the_containers_recipe_makes_it_as_the_pages_say(folder):
     assert (JOBS / "apptainer.def").read_text().startswith("Bootstrap: docker\nFrom: {{ from }}\n")
     assert "from=debian:12" in section("arguments", folder).split()
     post = section("post", folder)
-    assert process("bash", "-n", input=post).status == 0
     pages = "".join(path.read_text() for path in [TOP / "README.md", *TOP.glob("docs/*.md")])
     for line in re.findall("^ *make .*", post, re.M):
         assert line.strip().replace(' "$(nproc)"', "").replace(" GIT=unknown", "") in pages, line
-    if process("sh", "-c", "apt-cache show libc6").status != 0:
-        pytest.skip("no list of Debian's packages here")
-    for names in re.findall("--no-install-recommends (.*)", post):
-        assert process("apt-cache", "show", *names.split()).status == 0, names
 
 
 def test_the_containers_own_test_passes_after_make_install_and_fails_where_a_deck_ends_otherwise(folder):

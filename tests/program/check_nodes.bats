@@ -4,7 +4,8 @@ load ../support/helper
 nodes() { # how many: folder checks with a file for each, all of which deliver
     local i
     mkdir checks
-    python3 "$top/tests/support/check_records.py" 1 2 1 | jq -c '.check |= (.verdict = "delivers" | .suspects = [])' >one
+    python3 "$top/tests/support/check_records.py" 1 2 1 |
+        jq -c '.check |= (.verdict = "delivers" | .suspects = [])' >one
     for ((i = 1; i <= $1; i++)); do sed 's/"host":"n1"/"host":"n'$i'"/g' one >checks/n$i.jsonl; done
 }
 

@@ -88,13 +88,15 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     expect "files without verify" "70 80" "$(steps_in)"
     weft_alone d.ini checkpoint.keep_every=0 time.steps=90 --restart "$(checkpoint 80)"
     expect "files after a verified one" 90 "$(steps_in)"
-    local other="grid.nx=201 time.steps=90" # replaces no state of another problem
-    refuses 2 weft_alone d.ini $other -- "checkpoint.dir: checkpoints/step_0000000090.h5" "(heat, 200 x 160, f64)" \
-        "allowed is"
-    refuses 2 weft_alone d.ini $other checkpoint.dir=none output.{series=checkpoints,every=45} -- output.series \
-        "another problem"
-    weft_alone d.ini $other checkpoint.every=40 checkpoint.keep=0
-    expect "files of both problems" "40 80 90" "$(steps_in)"
+    # a state of another problem is not replaced
+    local kept=checkpoints/step_0000000090.heat-200x160-f64.h5
+    refuses 0 weft_alone d.ini checkpoint.keep_every=0 grid.nx=201 time.steps=90 --quiet -- \
+        "checkpoints/step_0000000090.h5, a state of another problem, is kept as $kept"
+    expect "files of the later problem" 90 "$(steps_in)"
+    weft_alone d.ini time.steps=90 --restart $kept checkpoint.dir=other
+    weft_alone d.ini grid.nx=202 time.steps=90 checkpoint.dir=other output.{series=checkpoints,every=90} --quiet
+    expect "files that are kept" "heat-200x160-f64 heat-201x160-f64" \
+        "$(basename -a -s .h5 checkpoints/*.heat-*.h5 | cut -d . -f 2 | xargs)"
 }
 
 @test "a directory in which a run writes is refused; of six runs that find a stale lock, one gets it" {

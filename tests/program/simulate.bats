@@ -37,6 +37,10 @@ simulated() { # arguments of jobs/simulate...
         "$(record .machine.simulated.platform r.jsonl)"
     expect "names of hosts" host-0,host-7 "$(record '.machine.hosts | "\(.[0]),\(.[7])"' r.jsonl)"
     expect "a rank's threads" 1 "$(record .machine.threads r.jsonl)"
+    weft_alone heat.ini --quiet output.record=one.jsonl
+    simulated --ranks 64 --network dragonfly --per-host 4 run heat.ini output.record=r.jsonl
+    expect "a dragonfly" "dragonfly of 16 hosts with 4 ranks, $(fingerprint one.jsonl)" \
+        "$(record '(.machine.simulated.platform | split(" 50")[0]) + " " + .fingerprint' r.jsonl)"
 }
 
 @test "256 ranks write checkpoints, and 64 others go on from them" {
