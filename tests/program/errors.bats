@@ -55,14 +55,9 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
 
 @test "what was asked and cannot work here: one sentence, and the record holds both" {
     deck d.ini "${good[@]}"
-    run weft_run 2 d.ini run.device=host run.transport=aware
-    expect status 0 "$status"
-    [[ $output == *"weft: "*aware* ]]
-    expect "asked and used" "aware staged" "$(record '"\(.asked.transport) \(.transport)"')"
-    weft_run 2 d.ini run.device=host
-    expect "links, reason" "{} the host device has no other" \
-        "$(record '"\(.transports.links) \(.plan.transport.because)"')"
-    refuses 0 weft_alone d.ini run.device=host run.feed=graph -- run.feed
+    refuses 0 weft_run 2 d.ini run.device=host run.transport=aware -- aware
+    expect "asked, used, links, reason" "aware staged {} the host device has no other" "$(record \
+        '"\(.asked.transport) \(.transport) \(.transports.links) \(.plan.transport.because)"')"
     refuses 0 weft_alone d.ini problem.kind=sweep output.trace=t.json -- output.trace sweep
     [ ! -e t.json ]
 }

@@ -42,7 +42,6 @@ dry() { weft_alone d.ini --dry-run "$@"; }
         *) refuses 2 dry $words -- "are the same f" "allowed is another name" ;;
         esac
     done 4<<END
-output.final=sub/../f output.trace=./f
 output.final=$PWD/f output.record=f
 output.final=a.h5 output.record=sub/other.h5
 output.final=a.h5 output.trace=hard.h5
