@@ -1,20 +1,15 @@
-# What the pages say can be followed, and is written so that it is read once (tests/support/pages.py, codespell). READMEs stay
-# short: the front page three screens, a folder's one. docs/contract.md and the program name the same things,
-# docs/numerics.md has its limits, docs/architecture.md cites what is there.
+# What the pages say can be followed, and is written so that it is read once (tests/support/pages.py, codespell).
+# READMEs stay short: the front page three screens, a folder's one. docs/contract.md and the program name the
+# same things, docs/numerics.md has its limits, docs/architecture.md cites what is there.
 load ../support/helper
 
-pages() { /usr/bin/python3 "$top/tests/support/pages.py" "${2:-$top}" "$1"; } # check [tree]: tests/support/pages.py
-
-looked() { # check, how many places at least
-    command -v /usr/bin/python3 >/dev/null || skip "python3 is missing"
-    run pages "$1"
-    expect "to be mended" "" "$([ "$status" = 0 ] || echo "$output")"
-    [ "$output" -ge "$2" ] || { echo "only $output places found"; return 1; }
+@test "links of pages lead somewhere; paths, source files and words of the code that they name are there" {
+    local check
+    for check in links names; do
+        run -0 /usr/bin/python3 "$top/tests/support/pages.py" "$top" $check
+        [ "$output" -ge 60 ] || { echo "only $output places found"; return 1; }
+    done
 }
-
-@test "every link of every page leads somewhere" { looked links 60; }
-
-@test "every path, source file and word of the code that a page names is there" { looked names 300; }
 
 @test "no word needs a second reading" {
     [ -e "$top/.git" ] || skip "not a git checkout"
