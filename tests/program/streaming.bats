@@ -61,7 +61,7 @@ streamed() { weft_run $1 d.ini "${small[@]}" "${@:2}"; } # ranks key=value...
     [[ $(record '.notes[]') == "other programs hold "*" of rank 0 on "*": fields are in host memory"* ]]
 }
 
-# What is refused, and the next best: test_plan_rules_at_their_bounds.
+# Refusals and the next best of any plan: test_plan_rules_at_their_bounds.
 @test "what cannot be had is refused in one sentence, or the next best is said" {
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 "${plate[@]}" time.steps=30
     refuses 0 weft_alone d.ini "${small[@]}" run.fuse=29 run.device_memory=100k -- \
