@@ -1,4 +1,4 @@
-# What the pages say can be followed, and is written so that it is read once (tests/support/pages.py, codespell).
+# The pages can be followed, and are written so that they are read once (tests/support/pages.py, codespell).
 # READMEs stay short: the front page three screens, a folder's one. docs/contract.md and the program name the
 # same things, docs/numerics.md has its limits, docs/architecture.md cites what is there.
 load ../support/helper
