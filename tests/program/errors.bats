@@ -1,11 +1,11 @@
-# A mistake is one sentence on stderr that names the key, the value and what is allowed, from one rank, with exit
-# status 2; what the machine cannot do is exit status 3; what a result is worth is said, too.
+# A mistake is one sentence on stderr that names the key, the value and what is allowed, from one rank, with
+# exit status 2; what the machine cannot do is exit status 3; what a result is worth is said, too.
 load ../support/helper
 
 good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
 
-# Every value of a deck that is refused: tests/miniapp/test_config_reads_or_refuses. Here each way to refuse, one rank of
-# two that says it, and what the command line adds.
+# Every value of a deck that is refused: tests/miniapp/test_config_reads_or_refuses. Here each way to refuse,
+# one rank of two that says it, and what the command line adds.
 @test "a mistake in a deck or in words: key, value, what is allowed, the nearest name, from one rank" {
     deck d.ini "${good[@]}"
     deck misspelt.ini "${good[@]}" chekpoint.every=2

@@ -1,5 +1,5 @@
-# Outputs are looked at before a run begins: only regular files are replaced, no output stands in the way of another or
-# of an input, and a name that is too long is known at the start.
+# Outputs are looked at before a run begins: only regular files are replaced, no output stands in the way of
+# another or of an input, and a name that is too long is known at the start.
 load ../support/helper
 
 setup() {

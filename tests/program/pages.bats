@@ -11,8 +11,8 @@ commands_of() { # page
         /^(make|mpirun|build\/weft|jobs\/|sbatch|srun|spack|apptainer|module|export|weft|\.ci\/)/p' "$1"
 }
 
-# A reader's machine: two cores, no root, a home that is empty, and nvcc only where the build has CUDA, since to
-# compile it takes longer than a command may.
+# A reader's machine: two cores, no root, a home that is empty, and nvcc only where the build has CUDA, since
+# to compile it takes longer than a command may.
 follow() { # pages: runs their commands in the folder tree; fails with the first that fails
     local command
     unset OMPI_MCA_ess_singleton_isolated

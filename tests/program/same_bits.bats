@@ -1,5 +1,5 @@
-# A GPU gives the host's bits by every feed and transport, also where ranks drift apart. On the host, any ranks, lanes and
-# feeds: decks.bats, test_random_decks_match_a_plain_reference.
+# A GPU gives the host's bits by every feed and transport, also where ranks drift apart. On the host, any
+# ranks, lanes and feeds: decks.bats, test_random_decks_match_a_plain_reference.
 load ../support/helper
 
 # bats test_tags=gpus:2
@@ -21,8 +21,8 @@ load ../support/helper
     done
 }
 
-# The host's bits, from a GPU, by every feed, over transports with and without the host; a checkpoint on the way holds the same
-# level. Ranks may share the GPU.
+# The host's bits, from a GPU, by every feed, over transports with and without the host; a checkpoint on the
+# way holds the same level. Ranks may share the GPU.
 gpu_choices=(
     "graph 1"
     "openmp 1"

@@ -1,5 +1,5 @@
-# A run survives what happens to jobs: USR1, TERM, INT or a time limit makes a checkpoint and leaves with the requeue status
-# 75, and a rank that dies ends the job with the newest checkpoint whole.
+# A run survives what happens to jobs: USR1, TERM, INT or a time limit makes a checkpoint and leaves with the
+# requeue status 75, and a rank that dies ends the job with the newest checkpoint whole.
 load ../support/helper
 
 endless() { # ranks key=value...: a run that would last hours; so slow a decay that the mode is there after a GPU's minute
@@ -158,8 +158,8 @@ END
         "$status $(newest_step)"
 }
 
-# Whether a run keeps its time, from the start of its processes to its last words in the record, is up to the machine, too:
-# one that others use may be late twice, not three times.
+# Whether a run keeps its time, from the start of its processes to its last words in the record, is up to the
+# machine, too: one that others use may be late twice, not three times.
 in_time() { # limit_ms ranks arguments...
     local attempt took_ms
     for attempt in 1 2 3; do

@@ -1,6 +1,6 @@
-# jobs/weft.sbatch and check.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of theirs
-# in the test's folder. A job over two nodes ends with an exact verdict; one that is told to stop leaves a
-# checkpoint, is requeued, and goes on.
+# jobs/weft.sbatch and check.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of
+# theirs in the test's folder. A job over two nodes ends with an exact verdict; one that is told to stop
+# leaves a checkpoint, is requeued, and goes on.
 #
 # test-all: Slurm's daemons, and a minute
 load ../support/helper
