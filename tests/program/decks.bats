@@ -1,6 +1,6 @@
-# The decks of inputs/ run to the fingerprints in inputs/fingerprints: as they stand where that takes a second,
-# else made small. Those that stand as they are have the same fingerprint written in them, and so has the main
-# job (pages.bats, by `make run`).
+# The decks of inputs/ run to the fingerprints in inputs/fingerprints: as they stand where that takes a
+# second, else made small. Those that stand as they are have the same fingerprint written in them, and so has
+# the main job (pages.bats, by `make run`).
 load ../support/helper
 
 # As the decks' own paths are relative, in the folder above inputs/.

@@ -1,5 +1,5 @@
-# Outputs are looked at before a run begins: only regular files are replaced, no output stands in the way of another or
-# of an input, and a name that is too long is known at the start.
+# Outputs are looked at before a run begins: only regular files are replaced, no output stands in the way of
+# another or of an input, and a name that is too long is known at the start.
 load ../support/helper
 
 setup() {
@@ -42,7 +42,6 @@ dry() { weft_alone d.ini --dry-run "$@"; }
         *) refuses 2 dry $words -- "are the same f" "allowed is another name" ;;
         esac
     done 4<<END
-output.final=sub/../f output.trace=./f
 output.final=$PWD/f output.record=f
 output.final=a.h5 output.record=sub/other.h5
 output.final=a.h5 output.trace=hard.h5

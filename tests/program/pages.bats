@@ -1,5 +1,6 @@
 # Every command of README.md and docs/guide.md runs as it stands, in the order of the pages, in a copy of the tree.
 load ../support/helper
+hang_s=900 # on a busy machine the main job alone takes minutes
 
 # Commands that cannot run in a test: they run it, need the network, a site's modules or a cluster (slurm.bats).
 excepted='^(make (test|deps|run DEPS=no|-j HDF5_DIR=)|module load|spack |apptainer |sbatch |srun )'
@@ -10,8 +11,8 @@ commands_of() { # page
         /^(make|mpirun|build\/weft|jobs\/|sbatch|srun|spack|apptainer|module|export|weft|\.ci\/)/p' "$1"
 }
 
-# A reader's machine: two cores, no root, a home that is empty, and nvcc only where the build has CUDA, since to
-# compile it takes longer than a command may.
+# A reader's machine: two cores, no root, a home that is empty, and nvcc only where the build has CUDA, since
+# to compile it takes longer than a command may.
 follow() { # pages: runs their commands in the folder tree; fails with the first that fails
     local command
     unset OMPI_MCA_ess_singleton_isolated

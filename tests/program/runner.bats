@@ -1,5 +1,5 @@
-# tests/run, on a made tree of units, where `nvidia-smi` says that there are GPUs: which build runs, who sees which
-# GPU, who runs beside whom, and when a test is told of.
+# tests/run, on a made tree of units, where `nvidia-smi` says that there are GPUs: which build runs, who sees
+# which GPU, who runs beside whom, and when a test is told of.
 load ../support/helper
 
 setup() {
@@ -17,8 +17,8 @@ gpus() { # how many there are
         "$(for ((i = 0; i < $1; i++)); do echo "echo 'GPU $i: Made Up M$i (UUID: GPU-$i)'"; done)"
 }
 
-# A unit whose release build tells the log when it begins and ends, and on which GPUs; that of the sanitizers tells
-# that it ran, and on how many ranks. `await NAME` waits for another one to begin.
+# A unit whose release build tells the log when it begins and ends, and on which GPUs; that of the sanitizers
+# tells that it ran, and on how many ranks. `await NAME` waits for another one to begin.
 unit() { # name, line of its first comment, what it does
     printf '/* Made.\n * %s */\n' "$2" >"tests/made/test_$1.c"
     printf '#!/bin/bash\necho "sanitized %s ${RANKS-alone}" >>"%s/log"\n' "$1" "$PWD" \

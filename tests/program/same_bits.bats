@@ -1,29 +1,6 @@
-# For one input every rank count, process grid, lane count, feed and transport gives the same bits: the
-# fingerprint of one rank, one lane, serial, is that of all others, also where ranks drift apart. 61 x 47
-# cells divide evenly by nothing. Decks drawn by chance, of every kind:
-# test_random_decks_match_a_plain_reference.
+# A GPU gives the host's bits by every feed and transport, also where ranks drift apart. On the host, any
+# ranks, lanes and feeds: decks.bats, test_random_decks_match_a_plain_reference.
 load ../support/helper
-
-mixed=(problem.kind=heat problem.order=6 problem.alpha=0.15 problem.mode_x=3 problem.mode_y=2
-    "grid.x_low=dirichlet 0" grid.x_high=neumann grid.y_low=neumann "grid.y_high=dirichlet 0")
-
-# bats test_tags=gpus:part
-@test "heat, mixed sides, order 6: lanes with feeds, both axes cut, both transports of the host" {
-    local ranks words reference
-    deck d.ini "${mixed[@]}" grid.nx=61 grid.ny=47 time.steps=13
-    weft_alone d.ini run.lanes=1 run.feed=serial
-    reference=$(fingerprint)
-    while read -r ranks words <&4; do
-        # shellcheck disable=SC2086
-        weft_run $ranks d.ini $words
-        expect "ranks, verdict, fingerprint with $words" "$ranks exact $reference" \
-            "$(record '"\(.ranks) \(.verdict) \(.fingerprint)"')"
-    done 4<<END
-1 run.lanes=3 run.feed=openmp run.threads=2
-2 run.ranks_x=2 run.lanes=1 run.feed=serial run.transport=staged
-4 run.ranks_x=2 run.ranks_y=2 run.lanes=3 run.feed=openmp
-END
-}
 
 # bats test_tags=gpus:2
 @test "host and GPU give the same bits, as the run comes, by single steps and without trials" {
@@ -44,8 +21,8 @@ END
     done
 }
 
-# The host's bits, from a GPU, by every feed, over transports with and without the host; a checkpoint on the way holds the same
-# level. Ranks may share the GPU.
+# The host's bits, from a GPU, by every feed, over transports with and without the host; a checkpoint on the
+# way holds the same level. Ranks may share the GPU.
 gpu_choices=(
     "graph 1"
     "openmp 1"
@@ -80,7 +57,9 @@ every_feed() { # deck choice...
 
 # bats test_tags=gpus:2
 @test "on a GPU every feed: heat, mixed sides, order 6" {
-    deck d.ini "${mixed[@]}" grid.nx=61 grid.ny=47 time.steps=43 checkpoint.every=10 checkpoint.keep=0
+    deck d.ini problem.kind=heat problem.order=6 problem.alpha=0.15 problem.mode_x=3 problem.mode_y=2 \
+        "grid.x_low=dirichlet 0" grid.x_high=neumann grid.y_low=neumann "grid.y_high=dirichlet 0" \
+        grid.nx=61 grid.ny=47 time.steps=43 checkpoint.every=10 checkpoint.keep=0
     every_feed d.ini "${gpu_choices[@]}"
 }
 

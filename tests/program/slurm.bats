@@ -1,6 +1,6 @@
-# jobs/weft.sbatch and check.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of theirs
-# in the test's folder. A job over two nodes ends with an exact verdict; one that is told to stop leaves a
-# checkpoint, is requeued, and goes on.
+# jobs/weft.sbatch and check.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of
+# theirs in the test's folder. A job over two nodes ends with an exact verdict; one that is told to stop
+# leaves a checkpoint, is requeued, and goes on.
 #
 # test-all: Slurm's daemons, and a minute
 load ../support/helper
@@ -16,16 +16,10 @@ queue_is_empty() { [ -z "$(squeue -h 2>/dev/null)" ]; }
 nodes_are_idle() { [ "$(sinfo -h -N -o %t 2>/dev/null | grep -c '^idle$')" = 2 ]; }
 
 setup_file() {
-    if [ "$(id -u)" != 0 ]; then
-        cannot "not root: slurmd starts jobs for others"
-        return
-    fi
+    [ "$(id -u)" = 0 ] || { cannot "not root: slurmd starts jobs for others"; return 0; }
     local tool
     for tool in slurmctld slurmd sbatch srun munged; do
-        if ! command -v $tool >/dev/null; then
-            cannot "$tool is missing; .ci/install-deps slurm installs it"
-            return
-        fi
+        command -v $tool >/dev/null || { cannot "$tool is missing; .ci/install-deps slurm installs it"; return 0; }
     done
     cd "$BATS_FILE_TMPDIR" || return 1
     local here=$BATS_FILE_TMPDIR host
@@ -62,16 +56,10 @@ PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END
     echo 'CgroupPlugin=cgroup/v1' >cgroup.conf
     # stand-ins for GPUs: Slurm asks only that the files are devices
-    if ! mknod gpu0 c 1 3 2>/dev/null || ! mknod gpu1 c 1 3; then
-        cannot "no device files can be made here"
-        return
-    fi
+    { mknod gpu0 c 1 3 && mknod gpu1 c 1 3; } || { cannot "no device files can be made here"; return 0; }
     echo "NodeName=n[1-2] Name=gpu File=$here/gpu[0-1]" >gres.conf
     export SLURM_CONF=$here/slurm.conf
-    if ! srun --mpi=list 2>&1 | grep -q pmix; then
-        cannot "this Slurm has no pmix"
-        return
-    fi
+    srun --mpi=list 2>&1 | grep pmix || { cannot "this Slurm has no pmix"; return 0; }
     head -c 1024 /dev/urandom >munge.key
     chmod 600 munge.key
     munged --force --key-file="$here/munge.key" --socket="$here/munge.socket" --pid-file="$here/munged.pid" \

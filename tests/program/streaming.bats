@@ -8,29 +8,21 @@ plate=(grid.nx=203 grid.ny=301 "grid.x_low=dirichlet 0" grid.x_high=neumann)
 on_device() { weft_alone d.ini run.device=host run.memory=device "$@"; }
 streamed() { weft_run $1 d.ini "${small[@]}" "${@:2}"; } # ranks key=value...
 
-@test "any number of ranks and steps per visit gives the bits of fields on the device, and their last level" {
-    local reference
-    found() { record '"\(.fingerprint) \(.steps) \(.last_change)"'; }
-    same() { # whether a visit takes several steps, what `streamed` takes
-        streamed "${@:2}"
-        expect "bits, level, norm with ${*:2}" "$reference" "$(found)"
-        expect "memory, steps, process grid" "host $1 1" "$(record '"\(.memory) \(.fuse > 1) \(.ranks_x)"')"
-    }
-    deck d.ini problem.kind=wave problem.order=4 problem.alpha=0.1 problem.dtype=f32 problem.initial=random \
-        "${plate[@]}" time.steps=53 time.norm_every=23
-    on_device run.fuse=1
-    reference=$(found)
-    same true 1 run.fuse=14
-    same true 3
-    deck d.ini problem.kind=laplace problem.initial=random "${plate[@]}" time.steps=400 time.tolerance=0.1 time.norm_every=12
+@test "ranks and steps per visit give the bits of fields on the device, and their last level" {
+    local reference found='"\(.fingerprint) \(.steps) \(.last_change)"'
+    deck d.ini problem.kind=laplace problem.initial=random "${plate[@]}" time.steps=400 time.tolerance=0.1 \
+        time.norm_every=12
     on_device
-    reference=$(found)
-    same true 2
-    [ "$(record .steps)" -lt 400 ]
+    reference=$(record "$found")
+    streamed 2
+    expect "bits, level, norm" "$reference" "$(record "$found")"
+    expect "memory, several steps, process grid, end" "host true 1 true" \
+        "$(record '"\(.memory) \(.fuse > 1) \(.ranks_x) \(.steps < 400)"')"
     # a norm of every step leaves single steps to the processors
     on_device time.steps=12 time.norm_every=1
-    reference=$(found)
-    same false 2 time.steps=12 time.norm_every=1
+    reference=$(record "$found")
+    streamed 2 time.steps=12 time.norm_every=1
+    expect "bits, level, norm" "$reference" "$(record "$found")"
     [[ $(record .plan.steps_per_pass.because) == *"single steps are taken by the processors"* ]]
 }
 
@@ -71,7 +63,7 @@ streamed() { weft_run $1 d.ini "${small[@]}" "${@:2}"; } # ranks key=value...
     expect "notes where a tenth is not taken" "[]" "$(record '.notes | tostring')"
 }
 
-# What is refused, and the next best: test_plan_rules_at_their_bounds.
+# Refusals and the next best of any plan: test_plan_rules_at_their_bounds.
 @test "what cannot be had is refused in one sentence, or the next best is said" {
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 "${plate[@]}" time.steps=30
     refuses 0 weft_alone d.ini "${small[@]}" run.fuse=29 run.device_memory=100k -- \

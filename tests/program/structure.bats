@@ -1,6 +1,6 @@
-# The house rules of docs/architecture.md: rooms include only what stands below them, no files call each other in a circle, and
-# nothing is kept without a caller; of the tests: what depends on the device is said; of docs/numerics.md: arithmetic is the
-# same on every machine.
+# The house rules of docs/architecture.md: rooms include only what stands below them, no files call each other
+# in a circle, and nothing is kept without a caller; of the tests: what depends on the device is said; of
+# docs/numerics.md: arithmetic is the same on every machine.
 load ../support/helper
 
 structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }

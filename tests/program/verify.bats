@@ -1,5 +1,5 @@
-# weft verify names the part, the block and the global rows that are damaged, whatever the ranks that wrote and
-# read; weft diff says where two states differ. Damage of every byte and kind: test_state_damage_is_found.
+# weft verify names the part, the block and the global rows that are damaged, whatever the ranks that wrote
+# and read; weft diff says where two states differ. Damage of every byte and kind: test_state_damage_is_found.
 load ../support/helper
 
 # 8192 bytes a row: 512 rows a block of 4 MiB.

@@ -1,5 +1,5 @@
-# Shared by the bats files. Every test works in a folder of its own; decks are made from key=value pairs; results are
-# read from the JSON records, never from what was printed.
+# Shared by the bats files. Every test works in a folder of its own; decks are made from key=value pairs;
+# results are read from the JSON records, never from what was printed.
 bats_require_minimum_version 1.5.0
 
 top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
