@@ -31,14 +31,10 @@ int ladder_kernel(const ladder_case *c, dim3 grid, dim3 block, size_t shared_byt
     return cudaErrorInvalidValue;
 }
 
-/* Verify functions of a rung: ladder_verify_places, and ladder_verify with the case as the context. */
+/* ladder_verify_places as the verify of a rung. */
 template <ladder_source SOURCE> int ladder_by_places(ladder_case *c, ladder_verdict *v)
 {
     return ladder_verify_places(c, SOURCE, v);
-}
-template <ladder_answer ANSWER> int ladder_by_answer(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_verify(c, ANSWER, v);
 }
 
 /* Copies n words by blocks of LADDER_COPY_THREADS, LOADS words per thread: all are on their way before the
@@ -92,7 +88,7 @@ static inline int ladder_open_blocks(ladder_case *c, int blocks_per_sm, size_t i
     return ladder_alloc_poisoned(c, ladder_bytes(c, c->out_cells), &c->out);
 }
 
-/* One fma of either type, and four words that are loaded and stored at once. */
+/* One fma of either type. */
 static __host__ __device__ __forceinline__ float ladder_fma(float a, float b, float c)
 {
     return cell_fma_f32(a, b, c);
@@ -101,11 +97,6 @@ static __host__ __device__ __forceinline__ double ladder_fma(double a, double b,
 {
     return cell_fma_f64(a, b, c);
 }
-
-enum { LADDER_FOUR = 4 };
-template <typename T> struct alignas(16) ladder_four {
-    T u[LADDER_FOUR];
-};
 
 /* Fills an array of constant memory for each type; waits, as set-up may. */
 template <int COUNT>

@@ -62,6 +62,11 @@ template <typename T> __global__ void line_global(T *next, const T *cur, int64_t
     if (x < n) next[x] = sum_line<T>([&](int k) { return cur[x + k]; });
 }
 
+/* Loaded and stored at once. */
+template <typename T> struct alignas(16) four_cells {
+    T u[4];
+};
+
 template <typename T> __global__ void line_registers(T *next, const T *cur, int64_t n, int64_t, int64_t)
 {
     const int64_t x = ((int64_t)blockIdx.x * LINE_THREADS + threadIdx.x) * 4;
@@ -70,15 +75,15 @@ template <typename T> __global__ void line_registers(T *next, const T *cur, int6
 #pragma unroll
     for (int v = 0; v < 3; v++) {
         /* the row's slack allows the last one */
-        const ladder_four<T> loaded = *(const ladder_four<T> *)(cur + x - R + 4 * v);
+        const four_cells<T> loaded = *(const four_cells<T> *)(cur + x - R + 4 * v);
 #pragma unroll
         for (int k = 0; k < 4; k++) u[4 * v + k] = loaded.u[k];
     }
-    ladder_four<T> result;
+    four_cells<T> result;
 #pragma unroll
     for (int i = 0; i < 4; i++) result.u[i] = sum_line<T>([&](int k) { return u[i + R + k]; });
     if (x + 3 < n) {
-        *(ladder_four<T> *)(next + x) = result;
+        *(four_cells<T> *)(next + x) = result;
     } else {
 #pragma unroll
         for (int i = 0; i < 3; i++)

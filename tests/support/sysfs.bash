@@ -1,4 +1,4 @@
-# A made-up /sys below the folder $sysfs: NUMA nodes and GPUs of a host that this machine is not. Units source it too.
+# A made-up /sys below the folder $sysfs: NUMA nodes and GPUs of a host that this machine is not.
 sysfs_file() { # path text
     mkdir -p "$sysfs/${1%/*}"
     echo "$2" >"$sysfs/$1"
