@@ -42,6 +42,3 @@ __attribute__((format(printf, 2, 3))) int cmd_say(int status, const char *format
 bool cmd_has_option(int argc, char **argv, const char *option);
 /* The command as it was typed, for records; the caller frees it. */
 char *cmd_text(int argc, char **argv);
-
-/* "unknown option '--dryrun'; allowed: --dry-run, --help ..." */
-void cmd_unknown(const char *what, const char *typed, const char *const *known, int count, sentence *why);

@@ -139,27 +139,24 @@ static int refuse(int argc, char **argv, const char *why)
 
 static int refuse_command(char *typed)
 {
-    const char *name[COMMANDS];
     sentence why;
-    for (int i = 0; i < COMMANDS; i++) name[i] = commands[i].name;
-    cmd_unknown("command", typed, name, COMMANDS, &why);
+    sentence_set(&why, "unknown command '%.200s'; allowed: ", typed);
+    for (int i = 0; i < COMMANDS; i++) sentence_add(&why, "%s%s", i ? ", " : "", commands[i].name);
     return refuse(1, &typed, why.text);
 }
 
 /* Whether the command has every option of its line. False with one sentence in why. */
 static bool knows_options(const cmd_row *c, int argc, char **argv, sentence *why)
 {
-    const char *name[CMD_OPTIONS_MAX + 2];
-    int count = 0;
-    for (; count < options_of(c); count++) name[count] = c->option[count].name;
-    name[count] = "--help";
-    name[count + 1] = "--version";
+    const int count = options_of(c);
     for (int i = 1; i < argc; i++) {
         int k = 0;
-        while (k < count && strcmp(argv[i], name[k]) != 0) k++;
+        while (k < count && strcmp(argv[i], c->option[k].name) != 0) k++;
         if (k < count && c->option[k].argument) i++;
         if (k < count || argv[i][0] != '-') continue;
-        cmd_unknown("option", argv[i], name, count + 2, why);
+        sentence_set(why, "unknown option '%.200s'; allowed: ", argv[i]);
+        for (k = 0; k < count; k++) sentence_add(why, "%s, ", c->option[k].name);
+        sentence_add(why, "--help, --version");
         return false;
     }
     return true;
