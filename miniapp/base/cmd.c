@@ -129,9 +129,3 @@ char *cmd_text(int argc, char **argv)
     for (int i = 0; i < argc; i++) fprintf(to, " %s", argv[i]);
     return terminal_text_take(&text);
 }
-
-void cmd_unknown(const char *what, const char *typed, const char *const *known, int count, sentence *why)
-{
-    sentence_set(why, "unknown %s '%.200s'; allowed: ", what, typed);
-    for (int i = 0; i < count; i++) sentence_add(why, "%s%s", i ? ", " : "", known[i]);
-}

@@ -7,12 +7,11 @@
 
 #include "core/sentence.h"
 
-/* An option of a command; it stands beside the function that reads it. Every `option` below is an array of
- * CMD_OPTIONS_MAX: a command's options beside --help and --version; the rest is zero. */
+/* An option of a command, beside --help and --version; it stands beside the function that reads it. A name of
+ * NULL ends them. */
 typedef struct cmd_option {
     const char *name, *argument, *help; /* argument: NULL for none */
 } cmd_option;
-enum { CMD_OPTIONS_MAX = 6 };
 
 int cmd_run(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
@@ -20,7 +19,7 @@ int cmd_check(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
-extern const cmd_option cmd_info_options[CMD_OPTIONS_MAX];
+extern const cmd_option cmd_info_options[];
 /* The words of `weft --version`: this build, its libraries and compiler. to: a FILE *. Returns 0. */
 int cmd_version(void *to);
 
@@ -42,6 +41,3 @@ __attribute__((format(printf, 2, 3))) int cmd_say(int status, const char *format
 bool cmd_has_option(int argc, char **argv, const char *option);
 /* The command as it was typed, for records; the caller frees it. */
 char *cmd_text(int argc, char **argv);
-
-/* "unknown option '--dryrun'; allowed: --dry-run, --help ..." */
-void cmd_unknown(const char *what, const char *typed, const char *const *known, int count, sentence *why);

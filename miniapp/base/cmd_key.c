@@ -1,6 +1,5 @@
 #include "base/cmd_key.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -79,8 +78,6 @@ const char *cmd_key_allowed(const cmd_key *k, char to[CMD_KEY_ALLOWED_BYTES])
     return to;
 }
 
-enum { CMD_KEYS_MAX = 16 };
-
 const cmd_key *cmd_key_find(const cmd_key *keys, int count, const char *typed)
 {
     const size_t length = strcspn(typed, "=");
@@ -96,12 +93,8 @@ bool cmd_key_set(const cmd_key *keys, int count, void *to, const char *typed, se
     char allowed[CMD_KEY_ALLOWED_BYTES];
     sentence reason;
     if (!k) {
-        const char *known[CMD_KEYS_MAX];
-        char *const key = strndup(typed, (size_t)(text - 1 - typed));
-        assert(count <= CMD_KEYS_MAX);
-        for (int i = 0; i < count; i++) known[i] = keys[i].key;
-        cmd_unknown("key", key, known, count, why);
-        free(key);
+        sentence_set(why, "unknown key '%.*s'; allowed: ", (int)(text - 1 - typed), typed);
+        for (int i = 0; i < count; i++) sentence_add(why, "%s%s", i ? ", " : "", keys[i].key);
         return false;
     }
     if (cmd_key_read(k, to, text, &reason)) return true;

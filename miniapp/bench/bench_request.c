@@ -25,9 +25,10 @@ static const ladder_family *const families[FAMILIES_MOST] = {
 #endif
 };
 
-const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
+const cmd_option bench_request_options[] = {
     { "--list", NULL,
       "list the rungs and parameters of every device of this build, or of device=; run nothing" },
+    { NULL, NULL, NULL },
 };
 
 static const char *const devices[] = { "auto", "host", "cuda", NULL }; /* in the order of topology_choice */

@@ -49,7 +49,7 @@ typedef struct bench_request {
     int settings;
 } bench_request;
 
-extern const cmd_option bench_request_options[CMD_OPTIONS_MAX];
+extern const cmd_option bench_request_options[];
 void bench_request_print_keys(void *file); /* those that belong to no family, with their help; a FILE * */
 
 /* Without names all rungs but, on one rank, those that ranks climb together. 0, or an exit status with one

@@ -15,8 +15,9 @@
 #include "topology/topology.h"
 #include "transports/transport.h"
 
-const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
+const cmd_option cmd_info_options[] = {
     { "--json", NULL, "print one JSON object, for programs" },
+    { NULL, NULL, NULL },
 };
 
 int cmd_version(void *to)

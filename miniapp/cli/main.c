@@ -19,12 +19,13 @@
 #include "ranks/check.h"
 #include "topology/topology.h"
 
+static const cmd_option no_options[] = { { NULL, NULL, NULL } };
 static const struct cmd_row {
     const char *name;
     int (*run)(int argc, char **argv);
     const char *operands, *summary;
     const char *text;               /* paragraphs */
-    const cmd_option *option;       /* CMD_OPTIONS_MAX of them; NULL: none */
+    const cmd_option *option;       /* none: no_options */
     void (*print_keys)(void *file); /* a FILE *; NULL: it takes none */
     const char *keys, *exit_status; /* a line above the keys; sentences, NULL: as of all commands */
 } commands[] = {
@@ -53,7 +54,7 @@ static const struct cmd_row {
       "each figure beside the others of its kind, and which part is to blame for what is slow or wrong.\n"
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
       "on.",
-      NULL, check_request_print_keys, "Keys:",
+      no_options, check_request_print_keys, "Keys:",
       "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a signal came before there "
       "were rounds enough, a rank hangs, or a file or device failed; 4 not judged." },
     { "info", cmd_info, "", "what this machine and this build offer",
@@ -66,12 +67,12 @@ static const struct cmd_row {
       "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums "
       "and its fingerprint with the stored ones, and names the dataset, block and rows (in 1D, columns) that "
       "are damaged.",
-      NULL, NULL, NULL, "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable." },
+      no_options, NULL, NULL, "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable." },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
       "Compares two state files cell by cell, or the checkpoints of two folders step by step; a step that "
       "only one folder has is named. Prints how many cells differ, and the largest absolute and relative "
       "difference, each with its place. Only a few megabytes of a field are in memory at a time.",
-      NULL, NULL, NULL,
+      no_options, NULL, NULL,
       "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable." },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -89,14 +90,6 @@ static const cmd_row *find(const char *name)
     return NULL;
 }
 
-/* How many options a command has beside --help and --version. */
-static int options_of(const cmd_row *c)
-{
-    int count = 0;
-    while (c->option && count < CMD_OPTIONS_MAX && c->option[count].name) count++;
-    return count;
-}
-
 /* ---- help ---- */
 
 static void print_all(void)
@@ -112,14 +105,13 @@ static void print_all(void)
 static void print_command(const cmd_row *c)
 {
     sentence options = { "" };
-    for (int i = 0; i < options_of(c); i++)
-        sentence_add(&options, " [%s%s%s]", c->option[i].name, c->option[i].argument ? " " : "",
-                     c->option[i].argument ? c->option[i].argument : "");
+    for (const cmd_option *o = c->option; o->name; o++)
+        sentence_add(&options, " [%s%s%s]", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
     terminal_say(stdout, 7, "usage: [mpirun -n RANKS] weft %s%s%s%s\n", c->name, c->operands[0] ? " " : "",
                  c->operands, options.text);
     terminal_wrap(stdout, c->text, 0);
-    for (int i = 0; i < options_of(c); i++)
-        terminal_say(stdout, 14, "  %-11s %s", c->option[i].name, c->option[i].help);
+    for (const cmd_option *o = c->option; o->name; o++)
+        terminal_say(stdout, 14, "  %-11s %s", o->name, o->help);
     if (c->print_keys) {
         printf("\n%s\n", c->keys);
         c->print_keys(stdout);
@@ -139,27 +131,23 @@ static int refuse(int argc, char **argv, const char *why)
 
 static int refuse_command(char *typed)
 {
-    const char *name[COMMANDS];
     sentence why;
-    for (int i = 0; i < COMMANDS; i++) name[i] = commands[i].name;
-    cmd_unknown("command", typed, name, COMMANDS, &why);
+    sentence_set(&why, "unknown command '%.200s'; allowed: ", typed);
+    for (int i = 0; i < COMMANDS; i++) sentence_add(&why, "%s%s", i ? ", " : "", commands[i].name);
     return refuse(1, &typed, why.text);
 }
 
 /* Whether the command has every option of its line. False with one sentence in why. */
 static bool knows_options(const cmd_row *c, int argc, char **argv, sentence *why)
 {
-    const char *name[CMD_OPTIONS_MAX + 2];
-    int count = 0;
-    for (; count < options_of(c); count++) name[count] = c->option[count].name;
-    name[count] = "--help";
-    name[count + 1] = "--version";
     for (int i = 1; i < argc; i++) {
-        int k = 0;
-        while (k < count && strcmp(argv[i], name[k]) != 0) k++;
-        if (k < count && c->option[k].argument) i++;
-        if (k < count || argv[i][0] != '-') continue;
-        cmd_unknown("option", argv[i], name, count + 2, why);
+        const cmd_option *o = c->option;
+        while (o->name && strcmp(argv[i], o->name) != 0) o++;
+        if (o->argument) i++;
+        if (o->name || argv[i][0] != '-') continue;
+        sentence_set(why, "unknown option '%.200s'; allowed: ", argv[i]);
+        for (o = c->option; o->name; o++) sentence_add(why, "%s, ", o->name);
+        sentence_add(why, "--help, --version");
         return false;
     }
     return true;

@@ -18,7 +18,7 @@
 
 enum { RANKS_MOST = 1000000 };
 
-const cmd_option request_options[CMD_OPTIONS_MAX] = {
+const cmd_option request_options[] = {
     { "--restart", "FILE_OR_DIR",
       "continue from a state file, or from the newest whole one in a directory (start at step 0 if it has "
       "none); time.steps may not be below its step; if equal, the run exits with 0 at once" },
@@ -37,6 +37,7 @@ const cmd_option request_options[CMD_OPTIONS_MAX] = {
       "which need be here; answers=JSON has what its trials would measure" },
     { "--quiet", NULL,
       "print no table and no progress; the record holds all results, and errors are still printed" },
+    { NULL, NULL, NULL },
 };
 
 /* A name alone, as heat2d, may be a deck that came with the program: of its installation or its checkout. */

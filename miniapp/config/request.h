@@ -20,7 +20,7 @@ typedef struct request {
     const char *answers; /* to what the plan's trial asks, NULL: none; points into argv */
 } request;
 
-extern const cmd_option request_options[CMD_OPTIONS_MAX];
+extern const cmd_option request_options[];
 
 /* Collective over MPI_COMM_WORLD. False with one sentence in why, the same on every rank. */
 bool request_make(request *q, int argc, char **argv, sentence *why);

@@ -181,6 +181,7 @@ void plan_explain(FILE *to, const plan *p, const char *before);
 /* Adds what the record of a run and a plan in JSON share: grid, ranks, what was chosen and why ("plan":
  * {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}), and the notes. */
 void plan_add_json(struct json_t *o, const plan *p, const config *c);
+struct json_t *plan_links_json(const plan *p); /* links of all ranks by transport */
 
 /* ---- plan_json.c: the plan as JSON ---- */
 

@@ -103,15 +103,12 @@ static json_t *halo_json(const imagined *i, const plan *p)
     const plan_exchange *e = &p->exchange;
     const decomp *d = &p->grid.dec;
     const double depth_bytes = e->depth * (double)dtype_bytes(i->q->cfg.problem.type);
-    json_t *used = json_object();
     if (!e->grid) return json_null();
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
-        if (e->used[t] > 0) json_object_set_new(used, transport_kind_name(t), json_integer(e->used[t]));
     return json_pack("{s:i, s:i, s:i, s:f, s:f, s:o}", "depth_cells", e->depth, "links_inside_host",
                      e->links[LINK_INSIDE_HOST], "links_between_hosts", e->links[LINK_BETWEEN_HOSTS],
                      "bytes_along_x", d->ranks_x > 1 ? (double)d->ny / d->ranks_y * depth_bytes : 0,
                      "bytes_along_y", d->ranks_y > 1 ? (double)d->nx / d->ranks_x * depth_bytes : 0,
-                     "links_over", used);
+                     "links_over", plan_links_json(p));
 }
 
 static json_t *problem_json(const imagined *i)

@@ -85,6 +85,15 @@ static json_t *notes_json(const plan *p)
     return all;
 }
 
+json_t *plan_links_json(const plan *p)
+{
+    json_t *used = json_object();
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+        if (p->exchange.used[t] > 0)
+            json_object_set_new(used, transport_kind_name(t), json_integer(p->exchange.used[t]));
+    return used;
+}
+
 void plan_add_json(json_t *o, const plan *p, const config *c)
 {
     const decomp *d = &p->grid.dec;

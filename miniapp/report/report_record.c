@@ -41,15 +41,6 @@ static json_t *streaming_json(const sim *s)
                      "device_bytes", record_number((double)w->levels * (double)streaming_level_bytes(w)));
 }
 
-/* Links of all ranks by transport; empty without a trial. */
-static json_t *links_json(const plan_exchange *e)
-{
-    json_t *used = json_object();
-    for (transport_kind t = 0; t < TRANSPORT_KINDS && e->tried; t++)
-        if (e->used[t] > 0) json_object_set_new(used, transport_kind_name(t), json_integer(e->used[t]));
-    return used;
-}
-
 static json_t *histogram_json(const timer_histogram *h)
 {
     json_t *all = json_array();
@@ -105,7 +96,8 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "streaming", streaming_json(s) },
         { "persistent", json_boolean(s->plan.persistent) },
         { "sweeps", s->plan.block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },
-        { "transports", json_pack("{s:o}", "links", links_json(&s->plan.exchange)) },
+        { "transports", json_pack("{s:o}", "links",
+                                  s->plan.exchange.tried ? plan_links_json(&s->plan) : json_object()) },
         { "tune", json_pack("{s:s?, s:o}", "variant",
                             config_kind_of(c)->stencil ? sim_trial_variant_name(s, s->plan.variant) : NULL,
                             "seconds", record_number(s->created.tune_s)) },
