@@ -79,15 +79,14 @@ static double rate_of(const check *c, check_like like, const bench_point *p)
                                                                : p->rate;
 }
 
-void trial_rung(check *c, check_figure f, bool speaks)
+void trial_rung(check *c, check_figure f, const bench_item *own, bool speaks)
 {
     bench_point p = { .verified = false };
     bench_item item;
     sentence why;
     c->rungs.type = check_likes[f.like].type;
-    const bool there =
-        trials_known_run(c, f.like, &item) || bench_request_find(c->d->kind, check_likes[f.like].rung, &item);
-    if (!there || !bench_measure(&c->bench, &item, 0, &p, &why)) return;
+    if (!own && !bench_request_find(c->d->kind, check_likes[f.like].rung, &item)) return;
+    if (!bench_measure(&c->bench, own ? own : &item, 0, &p, &why)) return;
     if (p.missing.text[0]) trial_left_out(c, "%s: %.400s", check_likes[f.like].name, p.missing.text);
     if (p.missing.text[0] || !speaks) return;
     f.rate = rate_of(c, f.like, &p);
@@ -171,9 +170,6 @@ static bool try_item(check *c, const trials *t, int item)
 bool trial_part(check *c, const trials *t, int *items)
 {
     bool more = true;
-    if (c->round == 0) *items = t->count ? t->count(c) : 1;
-    if (*items > 0 && (c->ask->level != CHECK_SOAK || c->round == 0 || t == &trials_own))
-        (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, t->items);
     for (int i = 0; i < *items && more; i++) {
         if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
         else {

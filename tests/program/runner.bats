@@ -67,7 +67,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     export SLURM_JOB_GPUS=0,1
     a_launcher
     MPIRUN=mpirun passes
-    expect "first line" "17 tests in 17 jobs, 4 at a time; 5 of them with GPUs, of which there are 2" \
+    expect "first line" "17 tests in 17 jobs, 4 at a time; 5 of them with GPUs, of which there are 2: about 10 s" \
         "${lines[0]}"
     expect "last line" "17 passed, 0 failed, 0 skipped" "${lines[-1]}"
     expect "what the plain one sees" "" "$(seen_by plain)"
