@@ -294,7 +294,7 @@ static const char *after_dot(const char *key)
 
 const char *deck_near(const char *key, const char *const *known, size_t known_count)
 {
-    for (size_t i = 0; i < known_count; i++) /* the right name in a wrong section, or in none, is a slip too */
+    for (size_t i = 0; i < known_count; i++) /* so is the right name in a wrong section, or in none */
         if (is_slip(key, known[i]) || strcmp(after_dot(key), after_dot(known[i])) == 0) return known[i];
     return NULL;
 }
