@@ -123,19 +123,12 @@ static int append_line(int fd, const char *line)
     return code;
 }
 
-/* 0 or errno. Closes fd. */
-static int append_and_close(int fd, const char *line)
-{
-    if (fd < 0) return errno;
-    const int code = append_line(fd, line), closed = close(fd) == 0 ? 0 : errno;
-    return code ? code : closed;
-}
-
 bool record_append(const char *path, const json_t *object, sentence *why)
 {
     char *text = json_dumps(object, JSON_COMPACT), *line = NULL;
-    int code = ENOMEM;
-    if (text && asprintf(&line, "\n%s\n", text) >= 0) code = append_and_close(open_to_append(path), line);
+    const int fd = text && asprintf(&line, "\n%s\n", text) >= 0 ? open_to_append(path) : -1;
+    int code = fd < 0 ? errno : append_line(fd, line);
+    if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     if (code)
         sentence_set(why, "cannot append the record to %s: %s; it is printed instead", path, strerror(code));
     if (code && line) fputs(line + 1, stdout); /* minutes of measuring are not lost */

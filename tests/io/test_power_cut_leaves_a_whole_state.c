@@ -78,6 +78,7 @@ typedef struct thing {                                 /* a file or a folder */
     bool gone;                                         /* it has that name no more */
     bool unsure;                                       /* the last change of its name may be lost */
     bool dirty[RANKS_MAX];                             /* bytes that this rank wrote may be lost */
+    int writer;                                        /* -1: none yet */
 } thing;
 static thing all[FILES];
 static int things;
@@ -112,6 +113,18 @@ static bool is_state(const char *name)
     return ends_in(name, ".h5") && strncmp(name + folder_of(name), "/step_", 6) == 0;
 }
 
+static bool is_part(const char *name) { return ends_in(name, ".h5") && !is_state(name); }
+/* The lock, and the mark, which is empty. */
+static bool may_return(const char *name) { return strstr(name, ".lock") || ends_in(name, "/unfinished"); }
+
+/* By it the next run finds what a killed one leaves of the parts. */
+static bool has_mark(const char *part)
+{
+    char mark[DISK_NAME_BYTES + 16];
+    snprintf(mark, sizeof mark, "%.*s/unfinished", (int)folder_of(part), part);
+    return find(mark) != NULL;
+}
+
 /* May an index be found whose parts are beside this name? */
 static bool is_needed(const char *name)
 {
@@ -127,8 +140,7 @@ static bool is_whole(const thing *index)
     bool whole = !index->dirty[0] && !index->dirty[1], has_parts = false;
     for (int i = 0; i < things; i++) {
         const thing *t = &all[i];
-        const bool is_part = t != index && !t->gone && ends_in(t->name, ".h5");
-        if (!is_part || !lie_together(t->name, index->born)) continue;
+        if (t == index || t->gone || !is_part(t->name) || !lie_together(t->name, index->born)) continue;
         whole = whole && !t->dirty[0] && !t->dirty[1] && !t->unsure;
         has_parts = true;
     }
@@ -174,16 +186,20 @@ static void take(const char *run, const struct note *n)
     case DISK_FSYNC: take_fsync(n); return;
     case DISK_OPEN:
     case DISK_MKDIR:
+        for (int i = 0; i < things; i++)
+            must(strcmp(all[i].born, c->name) != 0 || may_return(c->name), "a name that was there before");
         if (t) return;
         must(things < FILES && !is_state(c->name), "a state that has its name before it is whole");
         t = &all[things++];
-        *t = (thing){ .unsure = true };
+        *t = (thing){ .unsure = true, .writer = -1 };
         strcpy(t->name, c->name);
         strcpy(t->born, c->name);
         return;
     case DISK_WRITE:
     case DISK_TRUNCATE:
         must(!is_state(c->name) && !is_needed(c->name), "what has a name is written");
+        must(t->writer < 0 || t->writer == n->rank, "two ranks write into a file");
+        t->writer = n->rank;
         t->dirty[n->rank] = true;
         return;
     case DISK_RENAME:
@@ -193,37 +209,12 @@ static void take(const char *run, const struct note *n)
         break;
     case DISK_UNLINK:
         must(!is_state(c->name) || has_newer(c->name), "what was promised is deleted");
-        must(is_state(c->name) || !ends_in(c->name, ".h5") || !is_needed(c->name), "a part is needed");
+        must(!is_part(c->name) || !is_needed(c->name), "a part goes that is needed");
+        must(!is_part(c->name) || has_mark(c->name), "a part goes behind its mark");
         t->gone = true;
         break;
     }
     t->unsure = true;
-}
-
-/* But for the lock; the mark is empty. */
-static bool has_one_writer(int of)
-{
-    const struct note *a = &disk->note[of];
-    for (int i = 0; i < of && !strstr(a->call.name, ".lock"); i++) {
-        const struct note *b = &disk->note[i];
-        if (a->call.what != b->call.what || strcmp(a->call.name, b->call.name) != 0) continue;
-        if (a->call.what == DISK_WRITE && a->rank != b->rank) return false;
-        if (a->call.what == DISK_OPEN && !strstr(a->call.name, "/unfinished")) return false;
-    }
-    return true;
-}
-
-/* Parts that are deleted have the mark beside them until the last is gone: a killed run's are found. */
-static bool goes_behind_its_parts(int mark)
-{
-    const char *const name = disk->note[mark].call.name;
-    if (disk->note[mark].call.what != DISK_UNLINK || !ends_in(name, "/unfinished")) return true;
-    for (int i = mark + 1; i < disk->notes; i++) {
-        const disk_call *c = &disk->note[i].call;
-        if (c->what == DISK_OPEN && strcmp(c->name, name) == 0) return true; /* it is back */
-        if (c->what == DISK_UNLINK && strncmp(c->name, name, folder_of(name) + 1) == 0) return false;
-    }
-    return true;
 }
 
 static void cut_anywhere(void **async)
@@ -232,11 +223,7 @@ static void cut_anywhere(void **async)
     record_run(run, *async != NULL);
     assert_true(disk->notes >= 30);
     things = 0;
-    for (int i = 0; i < disk->notes; i++) {
-        take(run, &disk->note[i]);
-        if (!has_one_writer(i)) fail_msg("%s has two", disk->note[i].call.name);
-        if (!goes_behind_its_parts(i)) fail_msg("%s goes before its parts", disk->note[i].call.name);
-    }
+    for (int i = 0; i < disk->notes; i++) take(run, &disk->note[i]);
 }
 
 /* Pictures and traces: stdio writes them, so that of their bytes the order of the calls must do. */
