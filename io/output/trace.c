@@ -50,25 +50,17 @@ trace_offset trace_measure_offset(MPI_Comm comm)
 
 /* ---- the file ---- */
 
-static void put_text(FILE *f, const char *text)
+/* The name of a process or a thread, and where it stands among the others. Takes `name`. */
+static void put_label(FILE *f, const char *what, int rank, int track, json_t *name, int order)
 {
-    json_t *quoted = record_text(text);
-    char *s = quoted ? json_dumps(quoted, JSON_ENCODE_ANY) : NULL;
-    fputs(s ? s : "\"\"", f);
-    free(s);
-    json_decref(quoted);
-}
-
-/* The name of a process or a thread, and where it stands among the others. */
-static void put_label(FILE *f, const char *what, int rank, int track, const char *name, int order)
-{
-    fprintf(f, "{\"ph\":\"M\",\"name\":\"%s_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what, rank,
-            track);
-    put_text(f, name);
+    json_t *const label = json_pack("{s:s, s:s+, s:i, s:i, s:{s:o}}", "ph", "M", "name", what, "_name", "pid",
+                                    rank, "tid", track, "args", "name", name);
+    CHECK_ALLOC(label && json_dumpf(label, f, JSON_COMPACT) == 0 ? label : NULL);
     fprintf(f,
-            "}},\n{\"ph\":\"M\",\"name\":\"%s_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%d}"
+            ",\n{\"ph\":\"M\",\"name\":\"%s_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%d}"
             "},\n",
             what, rank, track, order);
+    json_decref(label);
 }
 
 /* In whole nanoseconds: spans that meet do so in the file too. */
@@ -78,11 +70,11 @@ static void put_span(FILE *f, const trace_timeline *t, int rank, const trace_spa
     const long long begin_ns = llround(1e9 * (s->begin_s + shift_s)),
                     end_ns = llround(1e9 * (s->end_s + shift_s));
     const long long length_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
-    fputs("{\"ph\":\"X\",\"name\":", f);
-    put_text(f, t->name[s->name]);
-    fprintf(f, ",\"pid\":%d,\"tid\":%d,\"ts\":%lld.%03lld,\"dur\":%lld.%03lld,\"args\":{\"step\":%lld}},\n",
-            rank, s->track, begin_ns / 1000, begin_ns % 1000, length_ns / 1000, length_ns % 1000,
-            (long long)s->step);
+    fprintf(f,
+            "{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%lld.%03lld,\"dur\":%lld.%03lld,"
+            "\"args\":{\"step\":%lld}},\n",
+            t->name[s->name], rank, s->track, begin_ns / 1000, begin_ns % 1000, length_ns / 1000,
+            length_ns % 1000, (long long)s->step);
 }
 
 /* This rank's events; the text is the caller's. */
@@ -90,8 +82,8 @@ static char *text_of(const trace_timeline *t, int rank, double zero_s, size_t *b
 {
     char *text;
     FILE *f = CHECK_ALLOC(open_memstream(&text, bytes));
-    put_label(f, "process", rank, 0, t->process, rank);
-    for (int i = 0; i < t->tracks; i++) put_label(f, "thread", rank, i, t->track[i], i);
+    put_label(f, "process", rank, 0, record_text(t->process), rank);
+    for (int i = 0; i < t->tracks; i++) put_label(f, "thread", rank, i, record_text(t->track[i]), i);
     for (int i = 0; i < t->spans; i++) put_span(f, t, rank, &t->span[i], zero_s);
     CHECK_ALLOC(fclose(f) == 0 ? text : NULL);
     return text;

@@ -32,7 +32,7 @@ typedef struct trace_timeline { /* of this rank; nothing is owned */
     const char *process;        /* what stands at its left edge */
     const char *const *track;   /* names, the same on all ranks */
     int tracks;
-    const char *const *name; /* of spans; the same on all ranks */
+    const char *const *name; /* of spans; the same on all ranks; words without quotes */
     int names;
     const trace_span *span; /* spans of one track do not overlap */
     int spans;
