@@ -246,7 +246,7 @@ static void set_in_kernel(sim *s)
 {
     sentence why;
     void *const fields[] = { s->now.u, s->next.u };
-    if (tested == CONFIG_DEVICE_CUDA || s->transposed.to || !config_two_d(s->cfg)) return;
+    if (s->dev->kind == DEVICE_CUDA || s->transposed.to || !config_two_d(s->cfg)) return;
     host_inkernel_give(s->dev, s->cfg->problem.radius);
     assert_true(step_pass_make_inkernel(&s->pass, fields, &why));
     step_pass_set_form(&s->pass, STEP_IN_KERNEL);

@@ -1,17 +1,12 @@
 /* For the tests of miniapp: a config from the text of a deck, which must be accepted. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "config/config.h"
+#include "support/unit.h"
 
 static inline void harness_config(config *c, const char *format, ...)
 {
