@@ -109,7 +109,7 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     expect "files after a verified one" 90 "$(steps_in two)"
     # a state of another problem is not replaced
     refuses 0 weft_alone d.ini checkpoint.{dir=two,keep_every=0} grid.nx=201 time.steps=90 --quiet -- \
-        "two/step_0000000090.h5, a state of another problem, is kept as two/step_0000000090.heat-200x160-f64.h5"
+        "two/step_0000000090.h5, a state of another problem, is kept as two/step_0000000090.heat-200x160-f64"
     expect "files of the later problem" 90 "$(steps_in two)"
     "$weft" verify two/step_0000000090.heat-200x160-f64.h5
     weft_alone d.ini time.steps=90 --restart two/step_0000000090.heat-200x160-f64.h5 checkpoint.dir=other
