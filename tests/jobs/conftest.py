@@ -152,17 +152,15 @@ def deck(path, *pairs):
     pathlib.Path(path).write_text("".join(line.replace("=", " = ", 1) for line in lines))
 
 
-def weft(*words, status=0):
+def weft(*words, launcher=()):
     """weft on one rank, without a launcher."""
-    done = process(WEFT, *words)
-    assert done.status == status, done
+    done = process(*launcher, WEFT, *words)
+    assert done.status == 0, done
     return done.out
 
 
 def launch(ranks, *words):
-    done = process(os.environ.get("MPIRUN", "mpirun"), *FLAGS.split(), "-n", ranks, WEFT, *words)
-    assert done.status == 0, done
-    return done.out
+    return weft(*words, launcher=(os.environ.get("MPIRUN", "mpirun"), *FLAGS.split(), "-n", ranks))
 
 
 def read(path):

@@ -1,5 +1,5 @@
-"""No line of a results file ends a command of jobs/ in a traceback: each member of a good line in turn has odd
-values.
+"""No line of a results file ends a command of jobs/ in a traceback: each member of a good line in turn has
+odd values.
 """
 
 import json

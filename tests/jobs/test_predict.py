@@ -29,7 +29,7 @@ MACHINES += ["h200x4/*-scaling"]
 NEWEST = of(*MACHINES, "h200x1/*-transposes")
 RUNGS = of("h200x1/*-ladder", "h200x2/*-transports", "h200x4/*-transports")
 OLD = OLDER / "h200x4"
-WEAK, LINKS, LAPLACE = OLD / "heat_weak.jsonl", OLD / "bench_links.jsonl", OLD / "laplace_strong.jsonl"
+WEAK, LINKS = OLD / "heat_weak.jsonl", OLD / "bench_links.jsonl"
 
 
 @functools.lru_cache(maxsize=None)
@@ -126,16 +126,6 @@ def test_what_no_record_covers_is_named_and_stands_in_records():
     ):
         assert re.search(f"^{line}$", out, re.M), (line, out)
     assert not re.search(r"inf\b", out)
-
-
-def test_two_and_four_gpus_from_runs_on_one_and_the_links_that_bench_measured():
-    names = ["heat_4096_strong", "heat_f64_strong", "laplace_no_norm_strong", "heat_small_weak"]
-    runs = [record for name in names for record in read(OLD / f"{name}.jsonl")]
-    more = runs + read(LAPLACE) + read(WEAK)
-    one = write("one", [record for record in runs if record["ranks"] == 1])
-    check = write("more", [record for record in more if record["ranks"] > 1])
-    out, _, far = checked("--from", f"{one},{LINKS}", "--check", check)
-    assert far == (1, 14) and re.search(r" 4096x4096 +1x4 .*\*$", out, re.M), out
 
 
 def test_what_a_run_would_choose_how_many_steps_per_pass_over_which_transport_by_which_feed():

@@ -8,7 +8,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 from conftest import BUILD, HEAT, JOBS, TOP, deck, printed, process, refused, run, script, weft, without
