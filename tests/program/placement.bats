@@ -1,5 +1,5 @@
-# The table of ranks, GPUs and network cards, on made-up hosts: the sanitizers' build reads WEFT_PRETEND_SYSFS
-# in place of /sys, and its ranks are placed as if they drove the GPUs at WEFT_PRETEND_GPUS.
+# The table of ranks, GPUs and network cards, on made-up hosts: the sanitizers' build reads WEFT_PRETEND_SYSFS in place of /sys, and its
+# ranks are placed as if they drove the GPUs at WEFT_PRETEND_GPUS.
 load ../support/helper
 load ../support/sysfs
 
