@@ -15,7 +15,7 @@ weft=$weft_sanitize
         expect "verdict of $kind" exact "$(record .verdict)"
         rm -r checkpoints
     done
-    launch 3 "$weft" bench halo alltoall io device=host bytes=5000 n=50 samples=2 output=b.jsonl >table
+    launch 4 "$weft" bench halo alltoall io device=host bytes=5000 n=50 samples=2 output=b.jsonl >table
     expect "rungs, wrong ones" "14 0" \
         "$(jq -s 'map(select(.verified)) | length' b.jsonl) $(grep -c WRONG table)"
 }
