@@ -36,13 +36,6 @@ static axis_image image_along(int64_t n, int64_t n_target, int radius, int d, bo
     return (axis_image){ 0, 0, 0, 1, false, 0 };
 }
 
-static field_shape shape_of(const decomp *dec, const field_shape *shape, int rank)
-{
-    const box theirs = decomp_box(dec, rank);
-    return field_shape_make(shape->type, box_width(theirs), box_height(theirs), shape->depth_x,
-                            shape->depth_y);
-}
-
 /* Cells of an inbox before the ghosts in direction k. */
 static int64_t inbox_slot(const field_shape *shape, int radius, int k)
 {
@@ -132,7 +125,10 @@ bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shap
         /* beyond the domain for that neighbour, too */
         if (to >= 0 && dec->neighbour[to] < 0) continue;
         if (to >= 0) add_inbox(step, shape, radius, k, side_x, side_y, cur);
-        const field_shape target = to < 0 ? *shape : shape_of(dec, shape, dec->neighbour[to]);
+        const box there = to < 0 ? dec->own : decomp_box(dec, dec->neighbour[to]);
+        const field_shape theirs = field_shape_make(shape->type, box_width(there), box_height(there),
+                                                    shape->depth_x, shape->depth_y);
+        const field_shape target = to < 0 ? *shape : theirs;
         const axis_image x = image_along(shape->nx, target.nx, radius, dx, side_x);
         const axis_image y = image_along(shape->ny, target.ny, radius, dy, side_y);
         const box cells = box_make(x.from, x.to, y.from, y.to);
