@@ -251,7 +251,6 @@ static int clock_mhz(enum cudaDeviceAttr clock, int ordinal)
 static void destroy(device **self)
 {
     if (!*self) return;
-    persistent_cuda_release(&cuda_of(*self)->persistent);
     (void)device_cuda_checked(cudaStreamDestroy(cuda_of(*self)->setup));
     free(*self);
     *self = NULL;

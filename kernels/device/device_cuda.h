@@ -13,8 +13,6 @@
 
 LINKAGE_C_BEGIN
 
-struct persistent_state;
-
 /* The tiles that a star or a box is launched with: all variants give the same bits. */
 typedef struct stencil_variant {
     char name[40];
@@ -27,7 +25,6 @@ typedef struct device_cuda {
     cudaStream_t setup;              /* for set-up that waits: upload of weights, filling of new memory */
     stencil bound;                   /* the stencil whose weights lie in __constant__ memory */
     stencil_variant variant[DEVICE_VARIANTS_MAX]; /* as base.stencil_variants */
-    struct persistent_state *persistent; /* made by persistent_prepare, owned; NULL: none */
     int processors;       /* SMs */
     size_t shared_bytes;  /* of shared memory that a block may ask for */
     bool follows; /* programmatic launches work here: compute capability 9.0 and newer */
@@ -54,7 +51,5 @@ static inline int device_cuda_checked(cudaError_t e)
 DEVICE_KERNELS(DEVICE_DECLARED, cuda)
 DEVICE_CUDA_KERNELS(DEVICE_DECLARED, cuda)
 DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* part of stencil_bind */
-
-void persistent_cuda_release(struct persistent_state **p); /* *p may be NULL */
 
 LINKAGE_C_END

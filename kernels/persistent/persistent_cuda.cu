@@ -1,24 +1,27 @@
 /* Persistent passes on CUDA (device.h): a kernel for each row of a table (persistent_plan.h), with sides that
  * mirror and without, their launch, and the constant memory that holds the weights. */
-#include <stdlib.h>
+#include <iterator>
+#include <utility>
 
 #include "device/device_cuda.h"
 #include "persistent/persistent_cuda.cuh"
 
-/* State kept for all passes over fields of one size. */
-struct persistent_state {
+namespace {
+
+/* The fields that were prepared, as the weights in constant memory are: of one device. */
+struct {
     persistent_plan plan;
     int64_t nx, ny;
     bool cut;
-};
-
-namespace {
+} prepared;
 
 template <typename T> using kernel = void (*)(persistent_arguments<T>);
 
 template <typename T, const persistent_tiling *TILINGS, int I, bool SIDES>
 constexpr kernel<T> kernel_by = persistent_kernel<T, TILINGS[I].radius, TILINGS[I].columns, TILINGS[I].rows,
                                                   TILINGS[I].warps, TILINGS[I].flags, SIDES>;
+
+template <const auto &TABLE> using rows_of = std::make_integer_sequence<int, (int)std::size(TABLE)>;
 
 template <typename T, const persistent_tiling *TILINGS, int... I>
 kernel<T> kernel_in(std::integer_sequence<int, I...>, int tiling, bool sides)
@@ -30,11 +33,11 @@ kernel<T> kernel_in(std::integer_sequence<int, I...>, int tiling, bool sides)
 
 kernel<float> kernel_of(float, int tiling, bool sides)
 {
-    return kernel_in<float, persistent_star_f32>(temporal_all<persistent_star_f32>, tiling, sides);
+    return kernel_in<float, persistent_star_f32>(rows_of<persistent_star_f32>(), tiling, sides);
 }
 kernel<double> kernel_of(double, int tiling, bool sides)
 {
-    return kernel_in<double, persistent_star_f64>(temporal_all<persistent_star_f64>, tiling, sides);
+    return kernel_in<double, persistent_star_f64>(rows_of<persistent_star_f64>(), tiling, sides);
 }
 
 const persistent_tiling *tiling_of(const stencil *op, const persistent_plan *p)
@@ -81,28 +84,18 @@ size_t persistent_bytes_cuda(device *d, const field_shape *f, const boundary *si
     return persistent_layout_of(tiling_of(op, &plan), &plan, f->nx, f->ny, cut, op->type).bytes;
 }
 
-void persistent_cuda_release(struct persistent_state **p)
-{
-    free(*p);
-    *p = nullptr;
-}
-
 int persistent_prepare_cuda(device *d, const field_shape *f, const boundary *sides, bool cut)
 {
-    device_cuda *self = (device_cuda *)d;
+    const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
-    persistent_cuda_release(&self->persistent);
-    persistent_state *p = self->persistent = (persistent_state *)calloc(1, sizeof *p);
-    if (!p) return cudaErrorMemoryAllocation;
-    if (!plan_of(d, f, sides, cut, &p->plan)) return cudaErrorInvalidValue;
-    p->nx = f->nx;
-    p->ny = f->ny;
-    p->cut = cut;
-    const int bytes = (int)shared_bytes_of(op, &p->plan);
+    const persistent_plan *p = &prepared.plan;
+    if (!plan_of(d, f, sides, cut, &prepared.plan)) return cudaErrorInvalidValue;
+    prepared.nx = f->nx, prepared.ny = f->ny, prepared.cut = cut;
+    const int bytes = (int)shared_bytes_of(op, p);
     cudaError_t e = upload_weights(op, self->setup);
     for (int mirrors = 0; mirrors < 2 && e == cudaSuccess; mirrors++)
         e = by_type(op->type, [&](auto cell) {
-            return cudaFuncSetAttribute(kernel_of(cell, p->plan.tiling, mirrors),
+            return cudaFuncSetAttribute(kernel_of(cell, p->tiling, mirrors),
                                         cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
         });
     return device_cuda_checked(e);
@@ -114,11 +107,11 @@ int persistent_pass_cuda(device *d, const field_shape *f, void *next, const void
 {
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
-    const persistent_state *state = self->persistent;
-    assert(state && state->nx == f->nx && state->ny == f->ny && next != cur && steps > 0);
-    assert(state->cut == (m->above || m->below));
-    const persistent_plan *p = &state->plan;
-    const persistent_layout l = persistent_layout_of(tiling_of(op, p), p, f->nx, f->ny, state->cut, f->type);
+    const persistent_plan *p = &prepared.plan;
+    assert(prepared.nx == f->nx && prepared.ny == f->ny && next != cur && steps > 0);
+    assert(prepared.cut == (m->above || m->below));
+    const persistent_layout l =
+        persistent_layout_of(tiling_of(op, p), p, f->nx, f->ny, prepared.cut, f->type);
     const auto at = [](void *memory, size_t bytes) { /* NULL: there is no such rank */
         return memory ? (unsigned *)((char *)memory + bytes) : nullptr;
     };

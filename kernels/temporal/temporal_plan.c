@@ -6,10 +6,10 @@
 
 enum { WAVES_MAX = 4, SIDE_ROWS_LEAST = 16, SIDE_ROWS_ALONE = 64, STRIPS_MAX = 4 };
 
-temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int per_processor,
+temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int steps, int per_processor,
                                    int processors)
 {
-    const int piece = TEMPORAL_PIECE_BYTES / (int)dtype_bytes(op->type), depth = t->steps * t->radius;
+    const int piece = TEMPORAL_PIECE_BYTES / (int)dtype_bytes(op->type), depth = steps * t->radius;
     return (temporal_strips){ .stored = temporal_stored_cells(piece, depth, t->columns),
                               .band_stored = temporal_stored_cells(piece, depth, piece),
                               .piece = piece,

@@ -102,9 +102,9 @@ typedef struct temporal_plan {
 } temporal_plan;
 
 /* The strips of a tiling of the stencil's table, on a GPU with `processors` SMs. */
-temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int per_processor,
+temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int steps, int per_processor,
                                    int processors);
-temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t);
+temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int steps);
 /* An empty box has no items. */
 temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p, const field_shape *f,
                                box cells, const boundary *sides);

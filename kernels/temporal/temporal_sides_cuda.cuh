@@ -4,17 +4,11 @@
  * axis is shorter than the radius, and lie in the strip and in the queue. */
 #pragma once
 
-#include <iterator>
 #include <limits.h>
-#include <utility>
 
 #include "cuda/vector_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
 #include "temporal/temporal_plan.h"
-
-/* The numbers of a table's rows, each of which has a kernel. */
-template <const auto &TABLE>
-constexpr std::make_integer_sequence<int, (int)std::size(TABLE)> temporal_all = {};
 
 /* low, high: only kinds that mirror; NONE stands for the others, whose ghosts are data. */
 template <typename T> struct temporal_axis {

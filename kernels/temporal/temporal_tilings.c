@@ -13,19 +13,30 @@ static const temporal_table tables[STENCIL_FORMS][2][2] = {
 
 temporal_table temporal_table_of(const stencil *op) { return tables[op->form][op->has_prev][op->type]; }
 
-const temporal_tiling *temporal_tiling_of(const stencil *op, int most, temporal_use use)
+static const temporal_tiling *longest(const stencil *op, int most, temporal_use use, int *steps)
 {
     const temporal_table t = temporal_table_of(op);
-    for (int i = 0; i < t.count; i++)
-        if (t.tilings[i].radius == op->radius && t.tilings[i].use == use && t.tilings[i].steps <= most)
-            return &t.tilings[i];
+    for (int i = 0; i < TEMPORAL_STEPS * t.count; i++) {
+        const temporal_tiling *row = &t.tilings[i / TEMPORAL_STEPS];
+        *steps = row->steps[i % TEMPORAL_STEPS];
+        if (row->radius == op->radius && row->use == use && 0 < *steps && *steps <= most) return row;
+    }
+    *steps = 0;
     return NULL;
 }
 
 int temporal_longest(const stencil *op, int most, temporal_use use)
 {
-    const temporal_tiling *t = temporal_tiling_of(op, most, use);
-    return t ? t->steps : 0;
+    int steps;
+    (void)longest(op, most, use, &steps);
+    return steps;
+}
+
+const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal_use use)
+{
+    int found;
+    const temporal_tiling *const row = longest(op, steps, use, &found);
+    return found == steps ? row : NULL;
 }
 
 /* ---- paces, by what was fastest on an H200 at 10007 x 9973 and 16384 x 16384 together
@@ -77,9 +88,9 @@ enum { NORM_WAVES = 2 };
 /* Factor for a side's rows of two cells per lane, each with its ghosts' images: derived, not measured. */
 static const double wide_side_lasts = 1.75;
 
-temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t)
+temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int steps)
 {
-    const int f64 = op->type == DTYPE_F64, depth = t->steps * t->radius;
+    const int f64 = op->type == DTYPE_F64, depth = steps * t->radius;
     const bool norm = t->use == TEMPORAL_NORM, longest = depth >= TEMPORAL_DEPTH_LONGEST;
     const pace_row *p = op->form == STENCIL_BOX ? &box_paces[f64] : &star_paces[f64][t->radius - 1];
     const pace_factors *f = op->has_prev ? &prev_factors[f64] : norm ? &norm_factors[f64] : &no_factors;

@@ -68,10 +68,10 @@ static double pass_cells(const imagined *i, const decomp *d, int steps, step_for
     const temporal_tiling *t = temporal_tiling_of(op, steps, TEMPORAL_PLAIN);
     const double own_cells = (double)d->nx * (double)d->ny / (d->ranks_x * d->ranks_y);
     const int depth = op->radius * steps;
-    if (!i->cuda || d->ny == 1 || !t || t->steps != steps) return own_cells + redundant_cells(i, d, steps);
+    if (!i->cuda || d->ny == 1 || !t) return own_cells + redundant_cells(i, d, steps);
 
-    const temporal_strips s = temporal_strips_of(op, t, t->warps, PROCESSORS);
-    const temporal_pace pace = temporal_pace_of(op, t);
+    const temporal_strips s = temporal_strips_of(op, t, steps, t->warps, PROCESSORS);
+    const temporal_pace pace = temporal_pace_of(op, t, steps);
     boundary sides = i->q->cfg.grid.sides;
     const bool shells = d->ranks_y > 1 && form != STEP_EXCHANGE_FIRST;
     const int below = shells && !boundary_mirrors(sides.y_low.kind), above = shells;

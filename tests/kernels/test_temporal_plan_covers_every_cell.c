@@ -1,6 +1,6 @@
 /* The plan of a pass of several steps on CUDA stores each cell of its box once, by a warp that has all the
- * cells it depends on, and its model ends no pass before its work can be done. Pure arithmetic, no GPU: random
- * boxes, sides, kernels and ways to cut. */
+ * cells it depends on, and its model ends no pass before its work can be done. Pure arithmetic, no GPU:
+ * random boxes, sides, kernels and ways to cut. */
 #include "support/several_steps.h"
 #include "temporal/temporal.h"
 #include "temporal/temporal_plan.h"
@@ -47,17 +47,19 @@ static pass random_pass(void)
     const temporal_table table = temporal_table_of(&op);
     const temporal_tiling *t = &table.tilings[random_below(table.count)];
     op.radius = t->radius;
-    const int depth = t->steps * t->radius;
+    int count = 1;
+    while (count < TEMPORAL_STEPS && t->steps[count] > 0) count++;
+    const int steps = t->steps[random_below(count)], depth = steps * t->radius;
     const int deeper = (int)(depth + random_below(20)); /* the pass may itself make ghosts of later ones */
     const int64_t nx = random_within(op.radius, random_below(2) ? SIDE_MAX : NARROW),
                   ny = random_within(op.radius, random_below(3) ? NARROW : SIDE_MAX);
     boundary b = { { kinds[random_below(3)], 0 }, { kinds[random_below(3)], 0 },
                    { kinds[random_below(3)], 0 }, { kinds[random_below(3)], 0 } };
     if (random_below(4) == 0) b.x_low.kind = b.x_high.kind = BOUNDARY_PERIODIC;
-    pass p = { .of = { op, b, nx, ny, t->steps },
+    pass p = { .of = { op, b, nx, ny, steps },
                .tiling = t,
-               .strips = temporal_strips_of(&op, t, t->warps, (int)random_within(1, PROCESSORS)),
-               .pace = temporal_pace_of(&op, t),
+               .strips = temporal_strips_of(&op, t, steps, t->warps, (int)random_within(1, PROCESSORS)),
+               .pace = temporal_pace_of(&op, t, steps),
                .shape = field_shape_make(op.type, nx, ny, deeper, deeper),
                .sides = b };
     random_range(nx, deeper - depth, b.x_low, b.x_high, &p.cells.x0, &p.cells.x1);
