@@ -6,9 +6,6 @@
  * runtime keeps the last error of a thread until it is read; a call that fails here reads it, so that the
  * next launcher does not report it as its own. Codes are cudaError_t.
  *
- * Debug builds fill new device memory with 0xff bytes, NaN in both types, so that a ghost that was never
- * filled shows.
- *
  * Without CUDA only the functions at the end remain, which say so. */
 #include "device/device.h"
 
@@ -43,9 +40,9 @@ static int synchronize(device *d) { return device_cuda_checked(cudaDeviceSynchro
 
 /* ---- memory ---- */
 
-/* The byte of new device memory. Debug builds use NaN, so that a halo cell that was never filled shows in the
- * answer. Other builds use 0: bulk copies and trial launches carry padding and ghosts along that are not
- * written yet, and reads stay defined. */
+/* The byte of new device memory. Debug builds use 0xff, NaN in both types, so that a ghost that was never
+ * filled shows in the answer. Other builds use 0: bulk copies and trial launches carry padding and ghosts
+ * along that are not written yet, and reads stay defined. */
 #ifdef WEFT_DEBUG
 static const int new_memory_byte = 0xff;
 #else

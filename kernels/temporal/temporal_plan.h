@@ -1,5 +1,5 @@
 /* Which warp computes what in a pass of several steps on CUDA: the box is cut into strips (columns of
- * `stored` cells) and these into chunks of rows. In C, for the launch (temporal_unit_cuda.cuh) and for
+ * `stored` cells) and these into chunks of rows. In C, for the launch (temporal_cuda.cu) and for
  * planning without a GPU.
  *
  * Interior items run a kernel that knows no side. The border kernel (temporal_border_cuda.cuh) does

@@ -35,8 +35,9 @@ static host_limits limits_of(const char *files)
 
 #define GROUP "sys/fs/cgroup/"
 #define NODE(n, cpus) "'sys/devices/system/node/node" n "/cpulist=" cpus "\\n' "
-#define MEMORY(n, total, free) \
-    "'sys/devices/system/node/node" n "/meminfo=Node " n " MemTotal: " total "\\nNode " n " MemFree: " free "'"
+#define MEMORY(n, total, free)                                                  \
+    "'sys/devices/system/node/node" n "/meminfo=Node " n " MemTotal: " total    \
+    "\\nNode " n " MemFree: " free "'"
 
 static const struct {
     const char *files;
@@ -56,7 +57,8 @@ static const struct {
     { NODE("0", "") MEMORY("0", "9", "2000"), 0, 0, HOST_LIMIT_MACHINE, INFINITY },
     /* version 2, at every level */
     { "proc/self/cgroup=0::/job/step " GROUP "job/memory.max=409600 " GROUP
-      "job/memory.current=204800 '" GROUP "job/memory.stat=anon 5\\ninactive_file 1024' '" GROUP "job/cpu.max=150000 100000'",
+      "job/memory.current=204800 '" GROUP "job/memory.stat=anon 5\\ninactive_file 1024' '" GROUP
+      "job/cpu.max=150000 100000'",
       201, 9, HOST_LIMIT_CGROUP, 1.5 },
     { "proc/self/cgroup=0::/job/step " GROUP "job/step/memory.high=10240 " GROUP
       "job/step/memory.max=20480 " GROUP "job/step/memory.current=5120",
