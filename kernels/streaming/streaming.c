@@ -2,11 +2,12 @@
  * chunk c of rows [a, b) of level 0: level j is known up to known(j, b), and the chunk's slots hold those
  * rows of each level that its next pass will read. Row 0 of a slot is row a - lead of the field.
  *
- * Three streams of the device that computes, and their waits (A: array of even levels, into which rows
- * arrive): ARRIVE   rows of c into their slot   when the slot's last chunk is done with: its lead was copied
- * to the next one, and, if results leave from A, they have left WORK     lead, images, passes        when its
- * rows have arrived, and, if results leave from the other array, those of the slot's last chunk have left
- *   LEAVE    results of c                when its passes are done */
+ * Three streams of the device that computes, and their waits (A: array of even levels, where rows arrive):
+ *   ARRIVE  rows of c into their slot  when the slot's last chunk is done with: its lead was copied to the
+ *                                      next one, and, if results leave from A, they have left
+ *   WORK    lead, images, passes       when its rows have arrived, and, if results leave from the other
+ *                                      array, those of the slot's last chunk have left
+ *   LEAVE   results of c               when its passes are done */
 #include "streaming/streaming.h"
 
 #include <assert.h>
