@@ -21,8 +21,8 @@ typedef enum temporal_use {
 enum { AGAIN_NEVER = -1 }; /* registers suffice */
 enum { TEMPORAL_STEPS = 5 }; /* numbers of steps of a row */
 
-/* How the kernels of one radius are built that take so many steps. For lines only radius, columns and steps
- * count. */
+/* How the kernels of one radius and of these numbers of steps are built. For lines only radius, columns and
+ * steps count. */
 typedef struct temporal_tiling {
     int radius;
     int columns; /* per lane; strips are of 32 times as many */
@@ -115,7 +115,7 @@ typedef struct temporal_table {
 temporal_table temporal_table_of(const stencil *op);
 /* The steps of the longest pass of at most `most`; 0: none. */
 int temporal_longest(const stencil *op, int most, temporal_use use);
-/* The row with the pass of so many steps; NULL: none. */
+/* The row with a pass of that number of steps; NULL: none. */
 const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal_use use);
 
 LINKAGE_C_END
