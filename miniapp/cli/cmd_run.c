@@ -93,12 +93,10 @@ static int write_outputs(run *r, sentence *why)
         sim_snapshot(s, r->ask.deck_text, &level);
         if (state_writer_begin(r->final, &(state_request){ .level = &level }, why) != STATE_OK)
             return CHECK_EXIT_ENVIRONMENT;
-        r->report.wrote_final = true;
     }
     if (c->output.picture[0] && !series_picture(&r->frames, why)) return CHECK_EXIT_ENVIRONMENT;
-    r->report.wrote_picture = c->output.picture[0] != '\0';
     if (r->timeline && !timeline_write(r->timeline, c->output.trace, why)) return CHECK_EXIT_ENVIRONMENT;
-    r->report.wrote_trace = r->timeline != NULL;
+    r->report.wrote_outputs = true;
     return 0;
 }
 
@@ -235,7 +233,7 @@ static int finish(run *r, const loop_result *l, sentence *why)
     note_not_finite(s, l);
     say_notes(s, notes);
     const bool recorded = report_record(s, &r->report, r->ask.deck_text, why);
-    r->report.wrote_record = recorded && s->cfg->output.record[0];
+    r->report.wrote_record = recorded;
     if (!r->ask.quiet) report_print(s, &r->report);
     if (!recorded) {
         status = CHECK_EXIT_ENVIRONMENT;

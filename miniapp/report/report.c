@@ -207,15 +207,15 @@ static void print_files(FILE *to, const sim *s, const report *r)
         const char *path, *what;
     } file[] = {
         { r->wrote_record, c->output.record, " (record)" },
-        { r->wrote_final, c->output.final, " (last state)" },
+        { r->wrote_outputs, c->output.final, " (last state)" },
         { r->checkpoints.count > 0, c->checkpoint.dir, newest },
         { r->series_states > 0, c->output.series, states },
-        { r->wrote_picture, c->output.picture, " (picture)" },
-        { r->wrote_trace, c->output.trace, " (trace)" },
+        { r->wrote_outputs, c->output.picture, " (picture)" },
+        { r->wrote_outputs && config_kind_of(c)->transposes == 0, c->output.trace, " (trace)" },
     };
     const char *separator = "files        ";
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
-        if (!file[i].there) continue;
+        if (!file[i].there || !file[i].path[0]) continue;
         fprintf(to, "%s%s%s", separator, printable_text(file[i].path), file[i].what);
         separator = ", ";
     }
