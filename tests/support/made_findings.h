@@ -13,9 +13,11 @@ typedef struct made_machine {
     double load;  /* a rate is its best one times exp(-load |g|), g normal */
     double noise; /* what repeats tell of it */
     uint64_t seed;
-    double (*factor)(const struct made_machine *m, const check_figure *figure); /* NULL: 1 */
-    int a, b;                                                                   /* for factor */
+    check_like from, to; /* these likes are slower */
+    int a, b;  /* of rank a, b = -1: and of its pairs; of a pair a and b; or one way, if that alone is */
+    bool host; /* of all ranks of the host of a */
     double by;
+    double (*factor)(const struct made_machine *m, const check_figure *figure); /* besides; NULL: 1 */
 } made_machine;
 
 static double made_uniform(uint64_t *state) /* splitmix64; (0, 1) */
@@ -32,17 +34,24 @@ static double made_normal(uint64_t *state)
     return r * cos(6.283185307179586 * made_uniform(state));
 }
 
-static void made_add(check_findings *f, made_machine *m, check_figure figure, double rate)
+static double made_factor(const made_machine *m, const check_figure *g)
 {
-    for (figure.round = 0; figure.round < m->rounds; figure.round++) {
-        figure.rate =
-            rate * exp(-m->load * fabs(made_normal(&m->seed))) * (m->factor ? m->factor(m, &figure) : 1);
-        figure.noise = m->noise;
-        check_findings_add(f, figure, NULL);
-    }
+    const int each = m->ranks / m->hosts;
+    const bool one = m->host ? g->a / each == m->a / each : g->a == m->a || g->b == m->a,
+               pair = (g->a == m->a && g->b == m->b) ||
+                      (g->a == m->b && g->b == m->a && m->to != CHECK_PAIR_ONEWAY),
+               slow = g->like >= m->from && g->like <= m->to && (m->b < 0 ? one : pair);
+    return (slow ? m->by : 1) * (m->factor ? m->factor(m, g) : 1);
 }
 
-static int made_host_of(const made_machine *m, int rank) { return rank / (m->ranks / m->hosts); }
+static void made_add(check_findings *f, made_machine *m, check_like like, int a, int b, double rate)
+{
+    check_figure g = { .like = like, .a = a, .b = b, .noise = m->noise };
+    for (; g.round < m->rounds; g.round++) {
+        g.rate = rate * exp(-m->load * fabs(made_normal(&m->seed))) * made_factor(m, &g);
+        check_findings_add(f, g, NULL);
+    }
+}
 
 static const struct {
     check_like like;
@@ -73,36 +82,30 @@ static void made_like(check_findings *f, made_machine *m, check_like like, doubl
     const int each = m->ranks / m->hosts;
     const check_part part = check_likes[like].part;
     const bool pairs = part == CHECK_LINK || part == CHECK_HOST_LINK, single = part == CHECK_GPU;
-    if (!pairs && !single) made_add(f, m, (check_figure){ .like = like, .a = -1, .b = -1 }, rate);
-    for (int a = 0; a < m->ranks && single; a++)
-        made_add(f, m, (check_figure){ .like = like, .a = a, .b = -1 }, rate);
+    if (!pairs && !single) made_add(f, m, like, -1, -1, rate);
+    for (int a = 0; a < m->ranks && single; a++) made_add(f, m, like, a, -1, rate);
     for (int a = 0; a < m->ranks && pairs; a++)
         for (int b = 0; b < m->ranks; b++) {
             const bool here = a / each == b / each, firsts = a % each == 0 && b % each == 0;
             if (a == b || (part == CHECK_LINK ? !here : here || !firsts)) continue;
-            if (a > b && like != CHECK_PAIR_ONEWAY) continue;
-            made_add(f, m, (check_figure){ .like = like, .a = a, .b = b }, rate);
+            if (a < b || like == CHECK_PAIR_ONEWAY) made_add(f, m, like, a, b, rate);
         }
-}
-
-static void made_rank(check_rank *rank, const made_machine *m, int r)
-{
-    *rank = (check_rank){ .first_of_host = made_host_of(m, r) * (m->ranks / m->hosts) };
-    snprintf(rank->host, sizeof rank->host, "node%d", made_host_of(m, r));
-    snprintf(rank->gpu, sizeof rank->gpu, "NVIDIA H200");
-    snprintf(rank->uuid, sizeof rank->uuid, "GPU-%08x-8f06-33b7-7b8b-d411d02ba25e",
-             (unsigned)(0x3644657b + r));
-    snprintf(rank->pci, sizeof rank->pci, "0000:%02x:00.0", (unsigned)(r & 255));
 }
 
 /* To be destroyed by check_findings_destroy. */
 static void made_findings(check_findings *f, made_machine m)
 {
+    const int each = m.ranks / m.hosts;
     check_findings_create(f, DEVICE_CUDA, m.ranks);
     f->hosts = m.hosts;
     f->rounds = m.rounds;
     snprintf(f->device_name, sizeof f->device_name, "NVIDIA H200");
-    for (int r = 0; r < m.ranks; r++) made_rank(&f->rank[r], &m, r);
+    for (int r = 0; r < m.ranks; r++) {
+        f->rank[r] = (check_rank){ .gpu = "NVIDIA H200", .first_of_host = r / each * each };
+        snprintf(f->rank[r].host, sizeof f->rank[r].host, "node%d", r / each);
+        snprintf(f->rank[r].uuid, sizeof f->rank[r].uuid, "GPU-%08x-8f06", 0x3644657bu + (unsigned)r);
+        snprintf(f->rank[r].pci, sizeof f->rank[r].pci, "0000:%02x:00.0", (unsigned)(r & 255));
+    }
     for (size_t i = 0; i < sizeof made_rates / sizeof *made_rates; i++)
         made_like(f, &m, made_rates[i].like, made_rates[i].rate);
 }
@@ -118,19 +121,11 @@ __attribute__((unused)) static check_verdict made_verdict(made_machine m)
     return v;
 }
 
-/* ---- what is slow, by m->by ---- */
-
-typedef double made_factor(const made_machine *, const check_figure *);
-
-__attribute__((unused)) static double made_slow_gpu(const made_machine *m, const check_figure *g)
-{
-    return g->b < 0 && g->a == m->a ? m->by : 1;
-}
-
 /* A quiet machine of three rounds. */
-__attribute__((unused)) static made_machine made(int ranks, int hosts, made_factor *factor, int a, int b,
-                                                 double by)
+static made_machine made(int ranks, int hosts, check_like from, check_like to, int a, int b, double by)
 {
-    return (made_machine){ ranks, hosts, .rounds = 3, .load = 0.001, .noise = 0.001, .seed = 7, factor,
-                           a,     b,     by };
+    return (made_machine){ ranks,        hosts,    .rounds = 3, .load = 0.001, .noise = 0.001, .seed = 7,
+                           .from = from, .to = to, .a = a,      .b = b,        .by = by };
 }
+#define MADE_GPU CHECK_PATTERNS, CHECK_FROM_HOST
+#define MADE_LINK CHECK_PAIR_ONEWAY, CHECK_HOST_PAIR
