@@ -110,16 +110,11 @@ right_on_the_gpu() { # words of weft bench...
 }
 
 @test "a plane streamed through is right in chunks of any size" {
-    local size type
-    for type in f32 f64; do
-        for size in "chunk_rows=1 steps=3" "chunk_rows=5 steps=40" "chunk_rows=64" "chunk_rows=1000 steps=19"; do
-            bench streaming device=host dtype=$type nx=203 ny=101 $size samples=none threads=3 >table || { cat table; return 1; }
-        done
+    local size
+    for size in "chunk_rows=1 steps=3" "chunk_rows=5 steps=40 dtype=f64" "chunk_rows=64" "chunk_rows=1000 steps=19 dtype=f64"; do
+        bench streaming device=host nx=203 ny=101 $size samples=none threads=3 >table || { cat table; return 1; }
     done
-    bench streaming device=host nx=203 ny=101 ceiling_bytes=1M samples=3 output=rungs.jsonl >table
-    expect "rung and work" "skewed $((2 * 4 * 203 * 101))" "$(jq -r '"\(.rung) \(.rate * .time_s.p50 | round)"' rungs.jsonl)"
     refuses 2 bench streaming device=host chunk_rows=0 -- "chunk_rows = 0" "whole numbers 1 .."
-    refuses 2 bench streaming device=host steps=2000 -- "steps = 2000" "whole numbers 1 .. 1024"
 }
 
 @test "samples=none verifies and times nothing" {
@@ -131,11 +126,10 @@ right_on_the_gpu() { # words of weft bench...
 
 @test "a sweep stands in one record, point by point; a set value is one point" {
     bench access/strideRead device=host n=100000 ceiling_bytes=1M samples=3
-    expect records 1 "$(wc -l <results.jsonl)"
     expect swept "stride 1 2 4 8 16 32 64" "$(record '"\(.swept) \([.sweep[].parameters.stride | tostring] | join(" "))"')"
     expect "the rung's own figure is the last point's" true "$(record '.rate == .sweep[-1].rate and .parameters.stride == 64')"
     bench access/strideRead device=host n=100000 stride=3 ceiling_bytes=1M samples=3
-    expect "one point" 3 "$(record '[.sweep[].parameters.stride | tostring] | join(" ")')"
+    expect "records, one point" "2 3" "$(wc -l <results.jsonl) $(record '[.sweep[].parameters.stride | tostring] | join(" ")')"
 }
 
 @test "rates follow from bytes and time" {
@@ -150,7 +144,7 @@ right_on_the_gpu() { # words of weft bench...
     bench transpose/copyRow device=host "${small[@]}" output=none
     expect files "" "$(find . -type f)"
     bench transpose/copyRow device=host "${small[@]}" output=mine.jsonl
-    expect records 1 "$(wc -l <mine.jsonl)"
+    expect files ./mine.jsonl "$(find . -type f)"
     refuses 3 bench transpose/copyRow device=host "${small[@]}" output=no/such/folder.jsonl -- "no/such/folder.jsonl"
 }
 

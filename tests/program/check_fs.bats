@@ -19,7 +19,8 @@ lying() { # what... : preloaded, in what is started here
     checked 3 "$weft" good
     expect status 0 "$status" || { echo "$output"; return 1; }
     [[ $output == *"fit for checkpoints"* ]]
-    expect "words" "kept kept kept kept" "$(word fsync) $(word O_EXCL) $(word rename) $(word 'flock here')"
+    expect "words" "kept kept kept kept kept" "$(word fsync) $(word O_EXCL) $(word rename) $(word 'flock here') $(word rate)"
+    grep -qE '^  rate .* 3 parts of 8 MiB at [0-9.]+ [MG]B/s with fsync, read back as written$' <<<"$output"
     expect "left" "" "$(ls -A good)"
     "$weft" check fs good seconds=1 >alone
     grep -q '1 rank on 1 host' alone
@@ -27,10 +28,10 @@ lying() { # what... : preloaded, in what is started here
 
 @test "what is not kept is named, and is exit 1 where weft relies on it" {
     mkdir bad
-    lying excl rename flock
+    lying excl rename flock lost
     checked 3 "$weft" bad ./lying
     expect status 1 "$status" || { echo "$output"; return 1; }
-    expect "words" "BROKEN BROKEN BROKEN" "$(word O_EXCL) $(word rename) $(word 'flock here')"
+    expect "words" "BROKEN BROKEN BROKEN BROKEN" "$(word O_EXCL) $(word rename) $(word 'flock here') $(word rate)"
     [[ $output == *"not fit for checkpoints"* ]]
     expect "left" "" "$(ls -A bad)"
     lying fsync
@@ -67,26 +68,18 @@ endless() { # a check in the background that has made a file: mpirun's pid is $m
     wait_for is_there 'there/weft_check_fs.tmp.*/*'
 }
 
-@test "USR1, TERM or INT to a rank: a sentence, status 3, and nothing is left" {
+@test "USR1, TERM or INT to a rank, beside another check: a sentence, status 3, and nothing is left" {
     local signal
     for signal in USR1 TERM INT; do
         endless
+        "$weft" check fs there seconds=1 | grep -q 'fit for checkpoints'
+        expect "folders" 1 "$(ls there | wc -l)"
         kill -$signal "$(pgrep -P $mpirun -f 'check fs' | tail -n 1)"
         ends
         expect "status after $signal" 3 "$status"
         expect "sentences" 1 "$(grep -c '^weft: check fs was stopped by a signal' out)"
         expect "left after $signal" "" "$(ls -A there)"
     done
-}
-
-@test "TERM to mpirun leaves nothing; a check beside another one keeps to a folder of its own" {
-    endless
-    "$weft" check fs there seconds=1 >second
-    grep -q 'fit for checkpoints' second
-    expect "folders" 1 "$(ls there | wc -l)"
-    kill -TERM $mpirun
-    ends
-    expect "left after TERM" "" "$(ls -A there)"
 }
 
 @test "mistakes are exit 2 and one sentence" {
