@@ -77,6 +77,18 @@ static inline bool check_row_is_there(const check_row *r)
     return r->count > 0 || r->verdict == CHECK_WRONG;
 }
 
+/* ---- between verdict.c and reference.c ---- */
+
+enum { CHECK_ROUNDS_LEAST = 2 }; /* of fewer nothing is blamed */
+extern const double check_least; /* -log(1 - 0.03): no smaller difference counts */
+/* a < 0: all parts of a kind. False: another part is the suspect already. */
+bool check_suspect_is(check_verdict *v, const check_findings *f, check_part part, int a, int b);
+/* "memory copy 81 %; memory read 82 %". */
+void check_add_evidence(check_verdict *v, check_like like, double factor);
+/* errors: how many standard deviations are not chance. */
+void check_judge_by_reference(const check_findings *f, const check_reference *r, double errors,
+                              check_verdict *v);
+
 /* r: a name of "" is none; it must be of the same GPU. */
 void check_judge(const check_findings *f, const check_reference *r, check_verdict *v);
 
