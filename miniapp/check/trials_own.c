@@ -33,7 +33,7 @@ typedef struct memory {
     int64_t words; /* of a chunk */
     int chunks, rank, round;
     uint64_t *chunk[CHUNKS_MAX];
-    pattern_wrong *wrong, *wrong_host; /* [CHUNKS_MAX] on the device, pinned */
+    pattern_wrong *wrong, *found; /* [CHUNKS_MAX], on the device and pinned */
 } memory;
 
 static memory_pattern pattern_of(const memory *m, int pass, int chunk)
@@ -44,36 +44,29 @@ static memory_pattern pattern_of(const memory *m, int pass, int chunk)
                              .walking = passes[pass].walking };
 }
 
-/* The sums of the chunks' wrong words go to wrong_host. */
-static void write_and_check(memory *m, int pass)
+/* Writes all chunks, then checks all. Says where the first place of the first wrong chunk is. */
+static void take_pass(memory *m, int pass, sentence *why)
 {
     device *d = m->d;
-    for (int i = 0; i < m->chunks; i++) {
-        const memory_pattern all = pattern_of(m, pass, i);
-        DEVICE_CALL(d, pattern_write, m->chunk[i], m->words, &all, m->s);
-    }
-    for (int i = 0; i < m->chunks; i++) {
-        const memory_pattern all = pattern_of(m, pass, i);
-        DEVICE_CALL(d, pattern_check, m->chunk[i], m->words, &all, &m->wrong[i], m->s);
-    }
-    DEVICE_CALL(d, copy, m->wrong_host, m->wrong, (size_t)m->chunks * sizeof *m->wrong, m->s);
-    DEVICE_CALL(d, stream_sync, m->s);
-}
-
-/* The first place of the first chunk that has one. */
-static void tell(const memory *m, int pass, sentence *why)
-{
     uint64_t words = 0;
     int first = -1;
+    for (int i = 0; i < 2 * m->chunks; i++) {
+        const int k = i % m->chunks;
+        const memory_pattern all = pattern_of(m, pass, k);
+        if (i < m->chunks) DEVICE_CALL(d, pattern_write, m->chunk[k], m->words, &all, m->s);
+        else DEVICE_CALL(d, pattern_check, m->chunk[k], m->words, &all, &m->wrong[k], m->s);
+    }
+    DEVICE_CALL(d, copy, m->found, m->wrong, (size_t)m->chunks * sizeof *m->wrong, m->s);
+    DEVICE_CALL(d, stream_sync, m->s);
     for (int i = m->chunks - 1; i >= 0; i--) {
-        if (m->wrong_host[i].words > 0) first = i;
-        words += m->wrong_host[i].words;
+        if (m->found[i].words > 0) first = i;
+        words += m->found[i].words;
     }
     if (first < 0) return;
     const memory_pattern all = pattern_of(m, pass, first);
-    const uint64_t half = m->wrong_host[first].first_half >> 32;
+    const uint64_t half = m->found[first].first_half >> 32;
     const uint32_t wrote = (uint32_t)(pattern_word(&all, (int64_t)(half / 2)) >> (half % 2 ? 32 : 0));
-    const uint32_t read = (uint32_t)m->wrong_host[first].first_half;
+    const uint32_t read = (uint32_t)m->found[first].first_half;
     sentence_set(why,
                  "%s: chunk %d of %d, byte %" PRIu64 ": wrote 0x%08" PRIx32 ", read 0x%08" PRIx32
                  ", xor 0x%08" PRIx32 "; %" PRIu64 " of %lld words are wrong",
@@ -83,6 +76,7 @@ static void tell(const memory *m, int pass, sentence *why)
 
 void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round, check_patterns *out)
 {
+    const size_t results_bytes = CHUNKS_MAX * sizeof(pattern_wrong);
     memory m = {
         .d = d, .s = s, .words = bytes / 8 / CHUNKS_LEAST & ~(int64_t)1, .rank = rank, .round = round
     };
@@ -90,23 +84,21 @@ void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, in
     *out = (check_patterns){ .time_s = timer_percentiles_of(seconds, 0), .rate = NAN };
     if (m.words == 0) return;
     if (m.words > chunk_words_most) m.words = chunk_words_most;
-    const size_t chunk_bytes = (size_t)m.words * sizeof(uint64_t),
-                 result_bytes = CHUNKS_MAX * sizeof *m.wrong;
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, result_bytes, (void **)&m.wrong);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, result_bytes, (void **)&m.wrong_host);
-    while (m.chunks < bytes / (int64_t)chunk_bytes && m.chunks < CHUNKS_MAX &&
-           d->alloc(d, DEVICE_MEMORY_DEVICE, chunk_bytes, (void **)&m.chunk[m.chunks]) == 0)
+    const int64_t chunk_bytes = m.words * (int64_t)sizeof(uint64_t);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, results_bytes, (void **)&m.wrong);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, results_bytes, (void **)&m.found);
+    while (m.chunks < bytes / chunk_bytes && m.chunks < CHUNKS_MAX &&
+           d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)chunk_bytes, (void **)&m.chunk[m.chunks]) == 0)
         m.chunks++;
-    out->bytes = m.chunks * (int64_t)chunk_bytes;
+    out->bytes = m.chunks * chunk_bytes;
     for (int i = 0; i < PASSES && m.chunks > 0 && !out->wrong.text[0]; i++) {
         const double begin_s = timer_now_s();
-        write_and_check(&m, i);
+        take_pass(&m, i, &out->wrong);
         fault_slows("slow_gpu", rank, begin_s);
         seconds[i] = timer_now_s() - begin_s;
-        tell(&m, i, &out->wrong);
     }
     for (int i = 0; i < m.chunks; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, m.chunk[i]);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, m.wrong_host);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, m.found);
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, m.wrong);
     if (m.chunks == 0 || out->wrong.text[0]) return;
     out->time_s = timer_percentiles_of(seconds + 1, PASSES - 1);
@@ -143,10 +135,12 @@ const trials trials_patterns = { "fillings of memory", INFINITY, true, NULL, try
 static const check_like first = CHECK_COPY, last = CHECK_FROM_HOST;
 
 /* Processors that compute at once are slowed by each other: by their clocks, caches and memory. */
-static int turns_of(const check *c, check_like like)
+static bool takes_turns(const check *c, check_like like)
 {
-    return check_likes[like].turns || c->d->kind == DEVICE_HOST ? c->most_here : 1;
+    return check_likes[like].turns || c->d->kind == DEVICE_HOST;
 }
+
+static int turns_of(const check *c, check_like like) { return takes_turns(c, like) ? c->most_here : 1; }
 
 static int count_own(const check *c)
 {
@@ -161,7 +155,7 @@ static void try_own(check *c, int item)
     const int samples = c->rungs.samples;
     check_like l = first;
     for (; item >= turns_of(c, l); l++) item -= turns_of(c, l);
-    const bool turns = check_likes[l].turns || c->d->kind == DEVICE_HOST;
+    const bool turns = takes_turns(c, l);
     trial_name(c, check_likes[l].name);
     if (turns && c->number != item) return;
     if (!turns) c->bench.meet = c->top->comm;

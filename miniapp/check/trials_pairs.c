@@ -5,37 +5,33 @@
 
 #include "ranks/check.h"
 
-/* ---- those who meet ---- */
+static int least(int a, int b) { return a < b ? a : b; }
+static int most(int a, int b) { return a < b ? b : a; }
 
-/* Two ranks, or all of two hosts that have a partner there. */
-typedef struct meeting {
-    topology top; /* `rank` stays that of all */
-    bench_world world;
-    int a, b;    /* who the figures are of */
-    bool speaks; /* one of them reports */
-} meeting;
-
-/* Ranks that give the same number `together` meet, in the order of `place`; MPI_UNDEFINED: this one does not,
- * and false is returned. Collective over all ranks. */
-static bool meet(check *c, meeting *m, int together, int place)
+/* Ranks that give the same number `together` meet, in the order of `place`: two ranks a < b, whose lower one
+ * sends to the other one, then the other one, then both; or all of two hosts that have a partner there, of
+ * which a and b are the first ranks. MPI_UNDEFINED: this one does not meet any. Collective over all ranks. */
+static void meet(check *c, int a, int b, bool hosts, int together, int place)
 {
-    m->top = *c->top;
-    MPI_CHECK(MPI_Comm_split(c->top->comm, together, place, &m->top.comm));
-    if (together == MPI_UNDEFINED) return false;
-    MPI_CHECK(MPI_Comm_set_errhandler(m->top.comm, MPI_ERRORS_RETURN));
-    m->top.ranks = ranks_count(m->top.comm);
-    m->speaks = ranks_mine(m->top.comm) == 0;
-    m->world = bench_world_create(&m->top, c->world.dir);
-    m->world.link = m->b == m->a + 1 ? m->a : -1;
-    c->bench.world = &m->world;
-    return true;
-}
-
-static void part(check *c, meeting *m)
-{
+    topology top = *c->top; /* `rank` stays that of all */
+    MPI_CHECK(MPI_Comm_split(c->top->comm, together, place, &top.comm));
+    if (together == MPI_UNDEFINED) return;
+    MPI_CHECK(MPI_Comm_set_errhandler(top.comm, MPI_ERRORS_RETURN));
+    top.ranks = ranks_count(top.comm);
+    bench_world world = bench_world_create(&top, c->world.dir);
+    const bool speaks = ranks_mine(top.comm) == 0;
+    world.link = b == a + 1 ? a : -1;
+    c->bench.world = &world;
+    if (!hosts) {
+        trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = a, .b = b }, speaks);
+        world.sender = 1;
+        trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = b, .b = a }, speaks);
+    }
+    trial_rung(c, (check_figure){ .like = hosts ? CHECK_HOST_PAIR : CHECK_PAIR_BOTH, .a = a, .b = b },
+               speaks);
     c->bench.world = &c->world;
-    bench_world_destroy(&m->world);
-    MPI_CHECK(MPI_Comm_free(&m->top.comm));
+    bench_world_destroy(&world);
+    MPI_CHECK(MPI_Comm_free(&top.comm));
 }
 
 /* ---- rounds ---- */
@@ -61,24 +57,14 @@ static int rank_there(const hosts *h, int host, int number)
     return h->rank[h->begin[host] + number];
 }
 
-static int least(int a, int b) { return a < b ? a : b; }
-static int most(int a, int b) { return a < b ? b : a; }
-
 static int count_pairs(const check *c) { return rounds_of(c->most_here); }
 
-/* The lower rank sends to the other one, then the other one, then both. */
 static void try_pairs(check *c, int round)
 {
     const int mine = c->top->rank, number = trials_partner(c->here, round, c->number),
-              other = rank_there(c->top->where, c->top->where->of[mine], number);
-    meeting m = { .a = least(mine, other), .b = most(mine, other) };
+              other = rank_there(c->top->where, c->top->where->of[mine], number), a = least(mine, other);
     trial_name(c, "pairs of ranks");
-    if (!meet(c, &m, other < 0 ? MPI_UNDEFINED : m.a, mine)) return;
-    trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = m.a, .b = m.b }, m.speaks);
-    m.world.sender = 1;
-    trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = m.b, .b = m.a }, m.speaks);
-    trial_rung(c, (check_figure){ .like = CHECK_PAIR_BOTH, .a = m.a, .b = m.b }, m.speaks);
-    part(c, &m);
+    meet(c, a, most(mine, other), false, other < 0 ? MPI_UNDEFINED : a, mine);
 }
 
 const trials trials_pairs = { "rounds of pairs", 0.34, false, count_pairs, try_pairs };
@@ -91,11 +77,9 @@ static void try_hosts(check *c, int round)
     const int host = h->of[c->top->rank], other = trials_partner(h->count, round, host),
               low = least(host, other);
     const bool paired = rank_there(h, other, c->number) >= 0;
-    meeting m = { .a = rank_there(h, low, 0), .b = rank_there(h, most(host, other), 0) };
     trial_name(c, "pairs of hosts");
-    if (!meet(c, &m, paired ? low : MPI_UNDEFINED, 2 * c->number + (host > other))) return;
-    trial_rung(c, (check_figure){ .like = CHECK_HOST_PAIR, .a = m.a, .b = m.b }, m.speaks);
-    part(c, &m);
+    meet(c, rank_there(h, low, 0), rank_there(h, most(host, other), 0), true, paired ? low : MPI_UNDEFINED,
+         2 * c->number + (host > other));
 }
 
 const trials trials_host_pairs = { "rounds of pairs of hosts", 0.36, false, count_hosts, try_hosts };
