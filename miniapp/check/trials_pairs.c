@@ -11,7 +11,7 @@ static int most(int a, int b) { return a < b ? b : a; }
 /* Ranks that give the same number `together` meet, in the order of `place`: two ranks a < b, whose lower one
  * sends to the other one, then the other one, then both; or all of two hosts that have a partner there, of
  * which a and b are the first ranks. MPI_UNDEFINED: this one does not meet any. Collective over all ranks. */
-static void meet(check *c, int a, int b, bool hosts, int together, int place)
+static void meet(check *c, int a, int b, bool of_hosts, int together, int place)
 {
     topology top = *c->top; /* `rank` stays that of all */
     MPI_CHECK(MPI_Comm_split(c->top->comm, together, place, &top.comm));
@@ -22,12 +22,12 @@ static void meet(check *c, int a, int b, bool hosts, int together, int place)
     const bool speaks = ranks_mine(top.comm) == 0;
     world.link = b == a + 1 ? a : -1;
     c->bench.world = &world;
-    if (!hosts) {
+    if (!of_hosts) {
         trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = a, .b = b }, speaks);
         world.sender = 1;
         trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = b, .b = a }, speaks);
     }
-    trial_rung(c, (check_figure){ .like = hosts ? CHECK_HOST_PAIR : CHECK_PAIR_BOTH, .a = a, .b = b },
+    trial_rung(c, (check_figure){ .like = of_hosts ? CHECK_HOST_PAIR : CHECK_PAIR_BOTH, .a = a, .b = b },
                speaks);
     c->bench.world = &c->world;
     bench_world_destroy(&world);
