@@ -6,7 +6,6 @@
  * [1, 2]), "git": ..., "started": ..., "rounds": [{"figures": ..., "faults": ...}, ...], "ranks": [...]}, the
  * last two as `check` of a record has them, packed by gzip. */
 #include <glob.h>
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,23 +18,6 @@
 
 #include "check/verdict.h"
 
-static const char *text_of(json_t *o, const char *key)
-{
-    const char *const text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
-
-static void read_rank(check_findings *f, size_t r, json_t *o)
-{
-    check_rank *rank = &f->rank[r];
-    snprintf(rank->host, sizeof rank->host, "%s", text_of(o, "host"));
-    snprintf(rank->uuid, sizeof rank->uuid, "%s", text_of(o, "uuid"));
-    rank->first_of_host = (int)r;
-    for (size_t other = r; other-- > 0;)
-        if (strcmp(f->rank[other].host, rank->host) == 0) rank->first_of_host = (int)other;
-    f->hosts += rank->first_of_host == (int)r;
-}
-
 /* Earlier checks measured each device at once with the others and alone: now GPUs at once, but for copies to
  * and from the host, and processors alone. */
 static bool is_measured(const check_findings *f, check_like like, bool alone)
@@ -46,26 +28,37 @@ static bool is_measured(const check_findings *f, check_like like, bool alone)
 
 static void read_figure(check_findings *f, json_t *o)
 {
-    check_figure g = { .a = (int)json_integer_value(json_object_get(o, "a")),
-                       .b = (int)json_integer_value(json_object_get(o, "b")),
-                       .round = f->rounds,
-                       .rate = json_number_value(json_object_get(o, "rate")),
-                       .noise = json_number_value(json_object_get(o, "noise")) };
-    const bool alone = json_is_true(json_object_get(o, "alone"));
+    check_figure g = { .round = f->rounds };
+    const char *like;
+    int alone = 0;
+    assert_int_equal(json_unpack(o, "{s:s, s:i, s:i, s:F, s:F, s?b}", "like", &like, "a", &g.a, "b", &g.b,
+                                 "rate", &g.rate, "noise", &g.noise, "alone", &alone),
+                     0);
     for (; g.like < CHECK_LIKES; g.like++) /* others no check measures any more */
-        if (strcmp(check_likes[g.like].key, text_of(o, "like")) == 0 && is_measured(f, g.like, alone))
+        if (strcmp(check_likes[g.like].key, like) == 0 && is_measured(f, g.like, alone))
             check_findings_add(f, g, NULL);
 }
 
-static void read_check(check_findings *f, const json_t *o)
+static void read_check(check_findings *f, json_t *o)
 {
-    json_t *const ranks = json_object_get(o, "ranks"), *round, *one;
+    json_t *ranks, *rounds, *round, *one;
     size_t i, k;
-    const char *const gpu = text_of(json_array_get(ranks, 0), "gpu");
-    check_findings_create(f, gpu[0] ? DEVICE_CUDA : DEVICE_HOST, (int)json_array_size(ranks));
-    snprintf(f->device_name, sizeof f->device_name, "%s", gpu);
-    json_array_foreach(ranks, i, one) read_rank(f, i, one);
-    json_array_foreach(json_object_get(o, "rounds"), i, round)
+    assert_int_equal(json_unpack(o, "{s:o, s:o}", "ranks", &ranks, "rounds", &rounds), 0);
+    check_findings_create(f, DEVICE_HOST, (int)json_array_size(ranks));
+    json_array_foreach(ranks, i, one)
+    {
+        check_rank *const rank = &f->rank[i];
+        const char *const host = json_string_value(json_object_get(one, "host")), *const gpu =
+                                                                                      json_string_value(
+                                                                                          json_object_get(
+                                                                                              one, "gpu"));
+        snprintf(rank->host, sizeof rank->host, "%s", host);
+        snprintf(f->device_name, sizeof f->device_name, "%s", gpu ? gpu : "");
+        while (strcmp(f->rank[rank->first_of_host].host, host) != 0) rank->first_of_host++;
+        f->hosts += rank->first_of_host == (int)i;
+    }
+    if (f->device_name[0]) f->device = DEVICE_CUDA;
+    json_array_foreach(rounds, i, round)
     {
         json_array_foreach(json_object_get(round, "figures"), k, one) read_figure(f, one);
         assert_int_equal(json_array_size(json_object_get(round, "faults")), 0);
@@ -75,7 +68,7 @@ static void read_check(check_findings *f, const json_t *o)
 }
 
 /* Whether the verdict is the one that the line asks for. */
-static bool holds(const json_t *o, const char *file, int line)
+static bool holds(json_t *o, const char *file, int line)
 {
     const json_t *rank = json_object_get(o, "slow_rank"), *link = json_object_get(o, "slow_link");
     check_findings f;
