@@ -38,8 +38,7 @@ static void set_ceiling(ladder_case *c)
     const int64_t cells = c->value[0] * c->value[0], parts = (int64_t)top->ranks * top->ranks;
     const int64_t block_bytes = (cells * (int64_t)dtype_bytes(c->type) + parts - 1) / parts;
     const size_t bytes = (size_t)message_block_bytes(block_bytes * top->ranks);
-    const char *why;
-    const bool aware = d->kind == DEVICE_CUDA && bench_link_aware(bench_world_of(c), d, &why);
+    const bool aware = d->kind == DEVICE_CUDA && !bench_link_unaware(bench_world_of(c), d);
     const device_memory where = aware ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
     blocks b = { .comm = top->comm, .block_bytes = (int)block_bytes };
     if (block_bytes > INT32_MAX) return;
@@ -47,7 +46,7 @@ static void set_ceiling(ladder_case *c)
     DEVICE_CHECK(d, ladder_alloc(c, where, bytes, &b.in));
     DEVICE_CALL(d, fill_bytes, b.out, 0x5a, bytes, c->stream);
     DEVICE_CALL(d, stream_sync, c->stream);
-    const double seconds = bench_world_times(bench_world_of(c), alltoall, &b).p50;
+    const double seconds = bench_world_median_s(bench_world_of(c), alltoall, &b);
     c->ceiling_name = d->kind == DEVICE_HOST ? "MPI_Alltoall"
                       : aware                ? "Alltoall, device"
                                              : "Alltoall, pinned";

@@ -71,16 +71,6 @@ static int64_t place_of(const exchange *e, int64_t x, int64_t y)
     return gy * d->nx + gx;
 }
 
-/* Bytes per second out of one rank over the bare link. */
-static void set_ceiling(ladder_case *c, const exchange *e)
-{
-    bench_link *l =
-        bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, false, e->message, e->messages);
-    c->ceiling_name = bench_link_way(l);
-    c->ceiling_rate = c->work / bench_link_times(l).p50;
-    bench_link_destroy(&l);
-}
-
 /* ---- rungs of the exchange ---- */
 
 static int exchange_prepare(ladder_case *c)
@@ -101,7 +91,7 @@ static int exchange_prepare(ladder_case *c)
     bench_world_set_field(&e->dec, &e->shape, e->host);
     c->work = (double)halo_sent_bytes(e->halo);
     c->size = halo_sent_bytes(e->halo) / (int64_t)dtype_bytes(c->type);
-    set_ceiling(c, e);
+    bench_link_ceiling(c, e->comm, e->message, e->messages);
     return ladder_fetch(c, e->field, e->host, e->shape.bytes);
 }
 
@@ -152,7 +142,7 @@ static int link_prepare(ladder_case *c)
     for (int i = 0; i < e->messages; i++) c->work += (double)e->message[i].bytes;
     c->size = (int64_t)c->work / (bare ? 1 : (int64_t)dtype_bytes(c->type));
     c->uneven = way == LINK_ONEWAY;
-    if (!bare) set_ceiling(c, e);
+    if (!bare) bench_link_ceiling(c, e->comm, e->message, e->messages);
     if (way == LINK_ONEWAY) {
         e->message[0].send = e->dec.rank == bench_world_of(c)->sender;
         e->message[0].receive = !e->message[0].send;

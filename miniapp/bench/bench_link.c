@@ -26,29 +26,26 @@ struct bench_link {
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
 };
 
-bool bench_link_aware(const bench_world *world, device *d, const char **why)
+const char *bench_link_unaware(const bench_world *world, device *d)
 {
     static bool asked, aware;
-    static sentence reason;
-    if (!asked) aware = topology_probe_aware(world->top, d, TOPOLOGY_SELF_EXE, &reason);
+    static sentence why;
+    if (!asked) aware = topology_probe_aware(world->top, d, TOPOLOGY_SELF_EXE, &why);
     asked = true;
-    *why = reason.text;
-    return aware;
+    return aware ? NULL : why.text;
 }
 
 bool bench_link_carries(ladder_case *c)
 {
-    const char *why;
-    if (bench_way_of(c->rung) != TRANSPORT_AWARE || bench_link_aware(bench_world_of(c), c->d, &why))
-        return true;
-    return sentence_refuse(&c->missing, "%s", why);
+    const bool needed = bench_way_of(c->rung) == TRANSPORT_AWARE;
+    const char *const why = needed ? bench_link_unaware(bench_world_of(c), c->d) : NULL;
+    return !why || sentence_refuse(&c->missing, "%s", why);
 }
 
 /* Peer copies where every pair can, on all ranks or none; the host device always takes messages. */
 static void choose_way(bench_link *l, bool messages)
 {
     sentence why;
-    const char *no;
     int ranks[BENCH_LINK_MESSAGES_MAX];
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->way = LINK_MPI;
@@ -56,7 +53,7 @@ static void choose_way(bench_link *l, bool messages)
         l->peer = peer_create(l->d, ranks, l->count, (size_t)l->bytes, (void **)l->theirs, l->comm, &why);
     if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
     else if (l->peer) peer_destroy(&l->peer);
-    if (l->way == LINK_MPI && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no))
+    if (l->way == LINK_MPI && l->d->kind == DEVICE_CUDA && !bench_link_unaware(l->world, l->d))
         l->way = LINK_MPI_DEVICE;
     l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
 }
@@ -185,4 +182,10 @@ static void run_many(void *link, int runs)
     DEVICE_CALL(l->d, stream_sync, l->stream);
 }
 
-timer_percentiles bench_link_times(bench_link *l) { return bench_world_times(l->world, run_many, l); }
+void bench_link_ceiling(ladder_case *c, MPI_Comm comm, const bench_link_message *message, int count)
+{
+    bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, comm, false, message, count);
+    c->ceiling_name = bench_link_way(l);
+    c->ceiling_rate = c->work / bench_world_median_s(l->world, run_many, l);
+    bench_link_destroy(&l);
+}

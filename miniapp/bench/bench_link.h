@@ -30,10 +30,11 @@ void bench_link_run(bench_link *l);
  * comm. */
 int bench_link_wrong(bench_link *l);
 const char *bench_link_way(const bench_link *l); /* "peer copy" */
-/* Seconds of one run on the slowest rank of the world, over several batches. Collective over the world. */
-timer_percentiles bench_link_times(bench_link *l);
+/* The ceiling of a case that sends these messages: its work over the bare link, by the slowest rank of the
+ * world. Collective over the world. */
+void bench_link_ceiling(ladder_case *c, MPI_Comm comm, const bench_link_message *message, int count);
 
-/* topology_probe_aware, asked once. Collective over the world. */
-bool bench_link_aware(const bench_world *world, device *d, const char **why);
+/* NULL: MPI takes device memory; else why it does not. Asked once; collective over the world. */
+const char *bench_link_unaware(const bench_world *world, device *d);
 /* The same for a rung of this transport, where it needs it; else c->missing is why not. */
 bool bench_link_carries(ladder_case *c);

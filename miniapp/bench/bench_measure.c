@@ -197,17 +197,9 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     return code == 0;
 }
 
-bool bench_measure_named(bench *b, const char *name, bench_point *p)
-{
-    bench_item item;
-    sentence why;
-    return bench_request_find(b->d->kind, name, &item) && bench_measure(b, &item, 0, p, &why) &&
-           !p->missing.text[0];
-}
-
 double bench_ceiling_rate(bench *b, const char *name)
 {
-    sentence path;
+    sentence path, why;
     bench_item item;
     bench_point p;
     if (!name || b->ask->samples == BENCH_SAMPLES_NONE) return NAN;
@@ -215,7 +207,7 @@ double bench_ceiling_rate(bench *b, const char *name)
         if (strcmp(b->ceiling[i].rung->name, name) == 0) return b->ceiling[i].rate;
     sentence_set(&path, "ceiling/%s", name);
     if (!bench_request_find(b->d->kind, path.text, &item)) return NAN;
-    if (!bench_measure_named(b, path.text, &p)) p.rate = p.spread = NAN;
+    if (!bench_measure(b, &item, 0, &p, &why) || p.missing.text[0]) p.rate = p.spread = NAN;
     assert(b->ceilings < BENCH_CEILINGS_MAX);
     b->ceiling[b->ceilings++] = (bench_ceiling){ item.rung, p.rate, p.spread };
     return p.rate;

@@ -53,10 +53,6 @@ void bench_destroy(bench *b);
  * end the program. */
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, sentence *why);
 
-/* The rung "family/rung" of this device, at its first point. False where it cannot be measured: there is none
- * of that name, it cannot run here (p->missing, if it was prepared), or there is no memory for it. */
-bool bench_measure_named(bench *b, const char *name, bench_point *p);
-
 /* The rung of that name of family `ceiling`, measured at the first call, by the same statistic as the rungs
  * beside it: the median. NaN for NULL, and where it could not be measured. */
 double bench_ceiling_rate(bench *b, const char *name);

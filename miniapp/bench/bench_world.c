@@ -86,7 +86,7 @@ static double batch_s(const bench_world *w, void (*run)(void *, int), void *cont
 }
 
 /* Batches last long enough twice before they count: others may have had the core. */
-timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *, int), void *context)
+double bench_world_median_s(const bench_world *w, void (*run)(void *, int), void *context)
 {
     enum { BATCHES = 7, RUNS_MOST = 2000 };
     static const double batch_lasts_s = 2e-3;
@@ -97,5 +97,5 @@ timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *, in
         if (batch_s(w, run, context, runs) * runs >= batch_lasts_s) filled++;
         else runs *= 2;
     for (int i = 0; i < BATCHES; i++) batches_s[i] = batch_s(w, run, context, runs);
-    return timer_percentiles_of(batches_s, BATCHES);
+    return timer_percentiles_of(batches_s, BATCHES).p50;
 }

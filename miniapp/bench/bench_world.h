@@ -45,6 +45,5 @@ void bench_world_set_cell(dtype t, int64_t place, void *cell);
 void bench_world_set_field(const decomp *dec, const field_shape *f, void *host);
 bool bench_world_is_cell(dtype t, int64_t place, const void *cell);
 
-/* Seconds of one of `runs` on the slowest rank, over several batches that last long enough. Collective. */
-timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *context, int runs),
-                                    void *context);
+/* Seconds of one of `runs` on the slowest rank: the median of batches that last long enough. Collective. */
+double bench_world_median_s(const bench_world *w, void (*run)(void *context, int runs), void *context);

@@ -130,7 +130,6 @@ static void check_open(check *c, topology *top, device *d, const check_request *
     const bool quick = ask->level == CHECK_QUICK, rehearsal = ask->budget_s < rehearsal_s,
                limited = quick && (!rehearsal || fault_asked("slow_trials") >= 0);
     const check_sizes *const of = &sizes[rehearsal ? REHEARSAL : d->kind == DEVICE_HOST ? ON_HOST : ON_GPU];
-    const char *why;
     *c = (check){ .ask = ask,
                   .top = top,
                   .d = d,
@@ -154,7 +153,7 @@ static void check_open(check *c, topology *top, device *d, const check_request *
     snprintf(c->part, sizeof c->part, "%s.part", ask->output);
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
     bench_create(&c->bench, &c->rungs, d, &c->world);
-    if (d->kind == DEVICE_CUDA) (void)bench_link_aware(&c->world, d, &why); /* by all, before pairs ask */
+    if (d->kind == DEVICE_CUDA) (void)bench_link_unaware(&c->world, d); /* by all, before pairs ask */
     check_findings_create(&c->found, d->kind, top->ranks);
     gather_ranks(c);
     if (top->ranks == 1) trial_left_out(c, "pairs of ranks: there is one rank");
