@@ -79,15 +79,14 @@ static double rate_of(const check *c, check_like like, const bench_point *p)
                                                                : p->rate;
 }
 
-void trial_rung(check *c, check_figure f, bool speaks)
+void trial_rung(check *c, check_figure f, const bench_item *own, bool speaks)
 {
     bench_point p = { .verified = false };
     bench_item item;
     sentence why;
     c->rungs.type = check_likes[f.like].type;
-    const bool there =
-        trials_known_run(c, f.like, &item) || bench_request_find(c->d->kind, check_likes[f.like].rung, &item);
-    if (!there || !bench_measure(&c->bench, &item, 0, &p, &why)) return;
+    if (!own && !bench_request_find(c->d->kind, check_likes[f.like].rung, &item)) return;
+    if (!bench_measure(&c->bench, own ? own : &item, 0, &p, &why)) return;
     if (p.missing.text[0]) trial_left_out(c, "%s: %.400s", check_likes[f.like].name, p.missing.text);
     if (p.missing.text[0] || !speaks) return;
     f.rate = rate_of(c, f.like, &p);

@@ -80,8 +80,6 @@ extern const trials trials_pairs, trials_host_pairs;
 int trials_partner(int n, int round, int one);
 /* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program; a checkpoint. */
 extern const trials trials_job, trials_files;
-/* The rung of such a run, which bench does not list; false: the like is none. */
-bool trials_known_run(const check *c, check_like like, bench_item *item);
 
 /* Patterns over free memory: all of it is filled, then all of it is compared, so that a bit that does not
  * hold, or an address that reaches another place, is seen wherever it is. */
@@ -108,16 +106,16 @@ void trial_unwatch(void);
 
 /* name: lives as long as the process. */
 void trial_name(check *c, const char *name);
-/* The rung of the figure's like, verified and timed by all ranks of c->bench.world; the one that speaks
- * reports its rate, or that it was wrong. No figure: this device has no such rung, or no memory for it, or it
- * cannot run here. */
-void trial_rung(check *c, check_figure f, bool speaks);
+/* The rung of the figure's like, or one that bench does not list, verified and timed by all ranks of
+ * c->bench.world; the one that speaks reports its rate, or that it was wrong. No figure: this device has no
+ * such rung, or no memory for it, or it cannot run here. */
+void trial_rung(check *c, check_figure f, const bench_item *own, bool speaks);
 /* A figure of one component, of repeats that took t; of wrong bits, where the sentence is not empty. */
 void trial_figure(check *c, check_figure f, const timer_percentiles *t, const sentence *wrong);
 /* Rank 0's, in the first round: what is not tried, and why. */
 __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
 
-/* ---- check_record.c ---- */
+/* ---- check_report.c ---- */
 
 /* The object "check" of a round's record line (docs/contract.md has its keys): verdict, rows and suspect of
  * all rounds so far, figures and faults of this one. A new reference. */

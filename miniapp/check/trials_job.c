@@ -84,15 +84,13 @@ static void run_destroy(ladder_case *c)
 
 static const char *never_refused(const ladder_rung *r, device_kind kind, int ranks) { return NULL; }
 
-bool trials_known_run(const check *c, check_like like, bench_item *item)
+static bench_item item_of_run(const check *c, int run)
 {
     static const ladder_family all = { .name = "check", .refusal = never_refused };
     static ladder_rung rung = { LADDER_ROW("run", "", run_prepare, run_enqueue, run_verify, NULL),
                                 .destroy = run_destroy, .clock = LADDER_CLOCK_HOST };
-    if (like != CHECK_HEAT_ALL && like != CHECK_TRANSPOSE_ALL) return false;
-    rung.variant = 2 * c->sizes.known_run + (like == CHECK_TRANSPOSE_ALL);
-    *item = (bench_item){ .family = &all, .rung = &rung };
-    return true;
+    rung.variant = RUNS * c->sizes.known_run + run;
+    return (bench_item){ .family = &all, .rung = &rung };
 }
 
 /* ---- items: by each transport a ring and an all-to-all, then the runs ---- */
@@ -105,17 +103,18 @@ static int transports_of(const check *c)
 static int count_job(const check *c) { return transports_of(c) + RUNS; }
 
 /* Rank 0 reports what all ranks have alike. */
-static void try_together(check *c, check_like like)
+static void try_together(check *c, check_like like, const bench_item *own)
 {
     trial_name(c, check_likes[like].name);
-    trial_rung(c, (check_figure){ .like = like, .a = -1, .b = -1 }, c->top->rank == 0);
+    trial_rung(c, (check_figure){ .like = like, .a = -1, .b = -1 }, own, c->top->rank == 0);
 }
 
 static void try_job(check *c, int item)
 {
     const int run = item - transports_of(c);
-    if (run < 0) try_together(c, (check_like)((item % 2 ? CHECK_ALLTOALL : CHECK_RING) + item / 2));
-    else try_together(c, (check_like)(CHECK_HEAT_ALL + run));
+    const bench_item own = item_of_run(c, run < 0 ? 0 : run);
+    if (run < 0) try_together(c, (check_like)((item % 2 ? CHECK_ALLTOALL : CHECK_RING) + item / 2), NULL);
+    else try_together(c, (check_like)(CHECK_HEAT_ALL + run), &own);
 }
 
 const trials trials_job = { "trials of all ranks together", 0.50, true, count_job, try_job };
@@ -126,7 +125,7 @@ const trials trials_job = { "trials of all ranks together", 0.50, true, count_jo
 static void try_files(check *c, int item)
 {
     c->setting[CHECK_BYTES].value = c->sizes.disk_bytes / c->top->ranks;
-    try_together(c, CHECK_CHECKPOINT);
+    try_together(c, CHECK_CHECKPOINT, NULL);
     c->setting[CHECK_BYTES].value = c->sizes.message_bytes;
 }
 

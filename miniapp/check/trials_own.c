@@ -161,7 +161,7 @@ static void try_own(check *c, int item)
     if (!turns) c->bench.meet = c->top->comm;
     if ((l == CHECK_FMA_F32 || l == CHECK_FMA_F64) && c->d->kind == DEVICE_CUDA) c->rungs.samples *= LONGER;
     c->bench.trusted = c->ask->level == CHECK_QUICK && c->round > 0; /* all was right in the first round */
-    trial_rung(c, (check_figure){ .like = l, .a = c->top->rank, .b = -1, .alone = turns }, true);
+    trial_rung(c, (check_figure){ .like = l, .a = c->top->rank, .b = -1, .alone = turns }, NULL, true);
     c->bench.trusted = false;
     c->rungs.samples = samples;
     c->bench.meet = MPI_COMM_NULL;

@@ -23,12 +23,12 @@ static void meet(check *c, int a, int b, bool of_hosts, int together, int place)
     world.link = b == a + 1 ? a : -1;
     c->bench.world = &world;
     if (!of_hosts) {
-        trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = a, .b = b }, speaks);
+        trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = a, .b = b }, NULL, speaks);
         world.sender = 1;
-        trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = b, .b = a }, speaks);
+        trial_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = b, .b = a }, NULL, speaks);
     }
-    trial_rung(c, (check_figure){ .like = of_hosts ? CHECK_HOST_PAIR : CHECK_PAIR_BOTH, .a = a, .b = b },
-               speaks);
+    const check_like both = of_hosts ? CHECK_HOST_PAIR : CHECK_PAIR_BOTH;
+    trial_rung(c, (check_figure){ .like = both, .a = a, .b = b }, NULL, speaks);
     c->bench.world = &c->world;
     bench_world_destroy(&world);
     MPI_CHECK(MPI_Comm_free(&top.comm));

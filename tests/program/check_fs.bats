@@ -6,7 +6,10 @@ checked() { # ranks program folder through...
     run launch "$1" "${@:4}" "$2" check fs "$3" seconds=1
 }
 
-word() { sed -nE "s/^  $1 +([A-Za-z]+) .*/\1/p" <<<"$output"; } # of a trial
+words() { # of trials
+    local trial
+    for trial; do sed -nE "s/^  $trial +([A-Za-z]+)  .*/\1/p" <<<"$output"; done | xargs
+}
 
 lying() { # what... : preloaded, in what is started here
     [ -e lies.so ] || cc -shared -fPIC -o lies.so "$top/tests/support/shim_lying_files.c" -ldl
@@ -19,7 +22,7 @@ lying() { # what... : preloaded, in what is started here
     checked 3 "$weft" good
     expect status 0 "$status" || { echo "$output"; return 1; }
     [[ $output == *"fit for checkpoints"* ]]
-    expect "words" "kept kept kept kept kept" "$(word fsync) $(word O_EXCL) $(word rename) $(word 'flock here') $(word rate)"
+    expect "words" "kept kept kept kept kept" "$(words fsync O_EXCL rename 'flock here' rate)"
     grep -qE '^  rate .* 3 parts of 8 MiB at [0-9.]+ [MG]B/s with fsync, read back as written$' <<<"$output"
     expect "left" "" "$(ls -A good)"
     "$weft" check fs good seconds=1 >alone
@@ -31,13 +34,13 @@ lying() { # what... : preloaded, in what is started here
     lying excl rename flock lost
     checked 3 "$weft" bad ./lying
     expect status 1 "$status" || { echo "$output"; return 1; }
-    expect "words" "BROKEN BROKEN BROKEN BROKEN" "$(word O_EXCL) $(word rename) $(word 'flock here') $(word rate)"
+    expect "words" "BROKEN BROKEN BROKEN BROKEN" "$(words O_EXCL rename 'flock here' rate)"
     [[ $output == *"not fit for checkpoints"* ]]
     expect "left" "" "$(ls -A bad)"
     lying fsync
     checked 2 "$weft" bad ./lying
     expect status 3 "$status"
-    expect "fsync" FAILED "$(word fsync)"
+    expect "fsync" FAILED "$(words fsync)"
 }
 
 @test "on a slow file system each trial is made a few times, and not as often as on a fast one" {

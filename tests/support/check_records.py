@@ -7,14 +7,8 @@ import json
 import sys
 
 ALIKE = {"copy": 4.02e12, "read": 4.31e12, "fma_f32": 6.1e13, "to_host": 5.5e10, "heat_blocks": 4.2e12}
-NAMED = {
-    "part": "link",
-    "a": 2,
-    "b": 3,
-    "name": "link of ranks 2 and 3 (n1)",
-    "factor": 0.4,
-    "confidence": 0.97,
-}
+SUSPECT = {"part": "link", "a": 2, "b": 3, "name": "link of ranks 2 and 3 (n1)", "factor": 0.4}
+EVIDENCE = {"confidence": 0.97, "evidence": "pair, one way 40 %; pair, both ways 40 %"}
 
 
 def figures(hosts, each, number):
@@ -34,15 +28,9 @@ def figures(hosts, each, number):
     return made + [figure("host_pair", False, a, b, 4.5e10) for a, b in of_hosts]
 
 
-def row(like, alone, rate, slow=False):
-    made = {
-        "like": like,
-        "alone": alone,
-        "median": rate,
-        "least": (0.4 if slow else 0.99) * rate,
-        "noise": 0.03,
-    }
-    made.update(least_a=2 if slow else 1, least_b=3 if slow else -1, reference=None)
+def row(like, rate, slow=False):
+    made = {"like": like, "median": rate, "least": (0.4 if slow else 0.99) * rate, "noise": 0.03}
+    made.update(least_a=1 + slow, least_b=3 if slow else -1, reference=None)
     return {**made, "verdict": "slow" if slow else "delivers"}
 
 
@@ -52,27 +40,13 @@ def rank(number, each):
 
 
 def record(hosts, each, number):
-    rows = [row(like, False, rate) for like, rate in ALIKE.items()] + [row("ring_peer", False, 3.1e11)]
-    rows += [row("pair_oneway", True, 3.9e11, True), row("pair_both", True, 3.6e11, True)]
-    rows += [row("host_pair", False, 4.5e10)] * (hosts > 1)
-    said = dict(NAMED, evidence="pair, one way: 156 GB/s from 2 to 3 beside a median of 390 GB/s")
-    check = {
-        "level": "soak",
-        "round": number,
-        "verdict": "slow",
-        "why": None,
-        "rows": rows,
-        "suspects": [said],
-    }
-    check.update(figures=figures(hosts, each, number), faults=[])
+    rows = [row(like, rate) for like, rate in ALIKE.items()] + [row("ring_peer", 3.1e11)]
+    rows += [row("pair_oneway", 3.9e11, True), row("pair_both", 3.6e11, True)]
+    rows += [row("host_pair", 4.5e10)] * (hosts > 1)
+    check = {"level": "soak", "round": number, "verdict": "slow", "why": None, "rows": rows, "faults": []}
+    check.update(suspects=[{**SUSPECT, **EVIDENCE}], figures=figures(hosts, each, number))
     check["ranks"] = [rank(r, each) for r in range(hosts * each)]
-    made = {
-        "schema": 1,
-        "program": "weft",
-        "version": "1.0.0",
-        "git": "v1.0.0",
-        "command": "weft check level=soak",
-    }
+    made = {"schema": 1, "program": "weft", "version": "1.0.0", "git": "v1.0.0", "command": "weft check"}
     machine = {"hosts": ["n%d" % (n + 1) for n in range(hosts)], "processor": "a processor"}
     return {**made, "started": "2026-11-23T20:0%d:00Z" % number, "machine": machine, "check": check}
 
