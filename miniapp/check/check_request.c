@@ -41,7 +41,6 @@ void check_request_print_keys(void *file) { cmd_key_print(file, keys, KEYS, 11);
 
 bool check_request_make(check_request *q, int argc, char **argv, sentence *why)
 {
-    static const double budget_of_level_s[] = { [CHECK_QUICK] = 5, [CHECK_FULL] = 20, [CHECK_SOAK] = 20 };
     *q = (check_request){ .time_s = 8 * 3600,
                           .budget_s = NAN,
                           .stall_limit_s = 300,
@@ -56,6 +55,6 @@ bool check_request_make(check_request *q, int argc, char **argv, sentence *why)
                                    argv[i]);
         if (!cmd_key_set(keys, KEYS, q, argv[i], why)) return false;
     }
-    if (isnan(q->budget_s)) q->budget_s = budget_of_level_s[q->level];
+    if (isnan(q->budget_s)) q->budget_s = q->level == CHECK_QUICK ? 5 : 20;
     return true;
 }

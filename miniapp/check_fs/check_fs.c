@@ -78,8 +78,7 @@ static void name_file(trials *t, const char *stem, char path[STATE_PATH_BYTES])
         check_fail(__FILE__, __LINE__, t->folder, strerror(ENAMETOOLONG));
 }
 
-/* code: 0 or errno of this rank's call. True if it went well on all ranks; else found says where it did not.
- */
+/* code: 0 or errno of this rank's call. True: it went well on all ranks; else found says where it did not. */
 static bool all_well(const trials *t, int code, const char *call, sentence *found)
 {
     char host[STATE_HOST_BYTES];
@@ -206,10 +205,9 @@ static fs_word try_rate(trials *t, const char *unused, sentence *found)
     const bool same = agree_all(memcmp(part, part + PART_BYTES, PART_BYTES) == 0, t->top->comm);
     free(part);
     if (!all_well(t, code, "writing or reading a part", found)) return FAILED;
-    sentence_set(found, "%d part%s of 8 MiB at %s with fsync, read back %s", t->top->ranks,
-                 t->top->ranks == 1 ? "" : "s",
-                 figure_rate((double)PART_BYTES * t->top->ranks / took_s, "B/s").text,
-                 same ? "as written" : "with other bytes");
+    const double rate = (double)PART_BYTES * t->top->ranks / took_s;
+    sentence_set(found, "%d x 8 MiB at %s with fsync, read back %s", t->top->ranks,
+                 figure_rate(rate, "B/s").text, same ? "as written" : "with other bytes");
     return same ? KEPT : BROKEN;
 }
 
