@@ -35,7 +35,7 @@ static const trials *const parts[] = { &trials_own,      &trials_pairs, &trials_
                                        &trials_patterns, &trials_files, &trials_job };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* False: an end was asked for. */
+/* A line on stderr says which part begins, of a soak once a round. False: an end was asked for. */
 static bool one_round(check *c)
 {
     static int items[PARTS]; /* of each part, in every round */
@@ -45,6 +45,9 @@ static bool one_round(check *c)
     for (int i = 0; i < PARTS && more; i++) {
         const double begin_s = c->now_s;
         if (quick && c->round > 0 && parts[i]->once) continue;
+        if (c->round == 0) items[i] = parts[i]->count ? parts[i]->count(c) : 1;
+        if (items[i] > 0 && (c->ask->level != CHECK_SOAK || c->round == 0 || i == 0))
+            (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, parts[i]->items);
         more = trial_part(c, parts[i], &items[i]);
         if (!quick || !parts[i]->once) c->repeats_s += c->now_s - begin_s;
     }

@@ -170,9 +170,6 @@ static bool try_item(check *c, const trials *t, int item)
 bool trial_part(check *c, const trials *t, int *items)
 {
     bool more = true;
-    if (c->round == 0) *items = t->count ? t->count(c) : 1;
-    if (*items > 0 && (c->ask->level != CHECK_SOAK || c->round == 0 || t == &trials_own))
-        (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, t->items);
     for (int i = 0; i < *items && more; i++) {
         if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
         else {

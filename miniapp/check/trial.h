@@ -94,8 +94,8 @@ typedef struct check_patterns {
  * the same words. Ends the job where a call of the device fails; waits for it. */
 void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round, check_patterns *out);
 
-/* All items of a part, of which *items is the number, set in the first round; a line on stderr says that it
- * begins, of a soak once a round. False on all ranks: an end was asked for. Collective. */
+/* All items of a part, of which *items is the number, which the first round makes less where time is over.
+ * False on all ranks: an end was asked for. Collective. */
 bool trial_part(check *c, const trials *t, int *items);
 /* Rank 0's number for all, who sleep until it comes. Collective. */
 double trial_tell(check *c, double number);

@@ -53,32 +53,17 @@ static void made_add(check_findings *f, made_machine *m, check_like like, int a,
     }
 }
 
-static const struct {
-    check_like like;
-    double rate;
-} made_rates[] = {
-    { CHECK_COPY, 4.2e12 },
-    { CHECK_READ, 4.5e12 },
-    { CHECK_FMA_F32, 5.1e13 },
-    { CHECK_FMA_F64, 2.6e13 },
-    { CHECK_TO_HOST, 5.5e10 },
-    { CHECK_FROM_HOST, 5.6e10 },
-    { CHECK_HEAT_SINGLE, 5.3e11 },
-    { CHECK_HEAT_BLOCKS, 4.3e12 },
-    { CHECK_TRANSPOSE, 4.0e11 },
-    { CHECK_PAIR_ONEWAY, 4.0e11 },
-    { CHECK_PAIR_BOTH, 3.9e11 },
-    { CHECK_HOST_PAIR, 4.5e10 },
-    { CHECK_RING + TRANSPORT_PEER, 3.5e11 },
-    { CHECK_ALLTOALL + TRANSPORT_STAGED, 2e10 },
-    { CHECK_HEAT_ALL, 5e11 },
-    { CHECK_DISK_WRITE, 2.4e9 },
-    { CHECK_CHECKPOINT, 2.1e9 },
-};
+static const check_like made_likes[] = { CHECK_COPY,        CHECK_READ,        CHECK_FMA_F32,
+                                         CHECK_FMA_F64,     CHECK_TO_HOST,     CHECK_FROM_HOST,
+                                         CHECK_HEAT_SINGLE, CHECK_HEAT_BLOCKS, CHECK_TRANSPOSE,
+                                         CHECK_PAIR_ONEWAY, CHECK_PAIR_BOTH,   CHECK_HOST_PAIR,
+                                         CHECK_RING,        CHECK_ALLTOALL,    CHECK_HEAT_ALL,
+                                         CHECK_DISK_WRITE,  CHECK_CHECKPOINT };
 
 /* The figures of a like: of each rank, each pair of ranks of a host or of first ranks of hosts, or of all. */
-static void made_like(check_findings *f, made_machine *m, check_like like, double rate)
+static void made_like(check_findings *f, made_machine *m, check_like like)
 {
+    const double rate = like == CHECK_COPY ? 4.2e12 : like == CHECK_READ ? 4.5e12 : 2.4e9;
     const int each = m->ranks / m->hosts;
     const check_part part = check_likes[like].part;
     const bool pairs = part == CHECK_LINK || part == CHECK_HOST_LINK, single = part == CHECK_GPU;
@@ -106,8 +91,7 @@ static void made_findings(check_findings *f, made_machine m)
         snprintf(f->rank[r].uuid, sizeof f->rank[r].uuid, "GPU-%08x-8f06", 0x3644657bu + (unsigned)r);
         snprintf(f->rank[r].pci, sizeof f->rank[r].pci, "0000:%02x:00.0", (unsigned)(r & 255));
     }
-    for (size_t i = 0; i < sizeof made_rates / sizeof *made_rates; i++)
-        made_like(f, &m, made_rates[i].like, made_rates[i].rate);
+    for (size_t i = 0; i < sizeof made_likes / sizeof *made_likes; i++) made_like(f, &m, made_likes[i]);
 }
 
 /* Their verdict, by no reference. */
