@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cmd.h"
 #include "ranks/check.h"
@@ -11,7 +10,6 @@ const char *const check_word_name[] = { "delivers", "not judged", "slow", "wrong
 const int check_exit_status[] = { 0, CHECK_EXIT_NOT_JUDGED, CHECK_EXIT_FAILED, CHECK_EXIT_FAILED,
                                   CHECK_EXIT_ENVIRONMENT };
 
-const double check_least = 0.03046;
 static const double noise_least = 0.005; /* no machine repeats itself better */
 static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
 enum { ROWS_LEAST = 3, ROUNDS_OF_PAIRS = 7 };
@@ -197,27 +195,6 @@ static units units_create(const check_findings *f, double errors, unit_kind kind
 }
 
 /* ---- the suspect ---- */
-
-bool check_suspect_is(check_verdict *v, const check_findings *f, check_part part, int a, int b)
-{
-    check_suspect *s = &v->suspect;
-    const int low = b >= 0 && b < a ? b : a, high = b >= 0 && b < a ? a : b;
-    sentence name;
-    check_part_name(&name, f, part, low, high);
-    if (s->name.text[0]) return strcmp(s->name.text, name.text) == 0;
-    if (a < 0 && part != CHECK_DISK) part = CHECK_JOB;
-    *s = (check_suspect){ part, low, high, .factor = 1, .confidence = 1, .name = name };
-    return true;
-}
-
-void check_add_evidence(check_verdict *v, check_like like, double factor)
-{
-    check_suspect *s = &v->suspect;
-    v->row[like].verdict = CHECK_SLOW;
-    s->factor = fmin(s->factor, factor);
-    sentence_add(&s->evidence, "%s%s %.0f %%", s->rows++ > 0 ? "; " : "", check_likes[like].name,
-                 100 * factor);
-}
 
 /* The wrong bits of a rank by itself explain those of its pairs, and any those of all ranks: the first fault
  * of the smallest part is the evidence. */

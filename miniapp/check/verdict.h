@@ -77,7 +77,10 @@ static inline bool check_row_is_there(const check_row *r)
     return r->count > 0 || r->verdict == CHECK_WRONG;
 }
 
-/* ---- between verdict.c and reference.c ---- */
+/* r: a name of "" is none; it must be of the same GPU. */
+void check_judge(const check_findings *f, const check_reference *r, check_verdict *v);
+
+/* ---- suspect.c, for verdict.c ---- */
 
 enum { CHECK_ROUNDS_LEAST = 2 }; /* of fewer nothing is blamed */
 extern const double check_least; /* -log(1 - 0.03): no smaller difference counts */
@@ -88,9 +91,6 @@ void check_add_evidence(check_verdict *v, check_like like, double factor);
 /* errors: how many standard deviations are not chance. */
 void check_judge_by_reference(const check_findings *f, const check_reference *r, double errors,
                               check_verdict *v);
-
-/* r: a name of "" is none; it must be of the same GPU. */
-void check_judge(const check_findings *f, const check_reference *r, check_verdict *v);
 
 /* The terminal's page: verdict, table of figures, suspects, what was not tried. */
 void check_page_print(FILE *to, const check_findings *f, const check_verdict *v, const check_reference *r);

@@ -1,9 +1,35 @@
-/* Rates that machines of one kind deliver: read from a file, and compared with those of a check. */
+/* The suspect, its evidence, and what a reference says: read from a file, and compared with the rows of a
+ * check. */
 #include "check/verdict.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
+
+const double check_least = 0.03046;
+
+bool check_suspect_is(check_verdict *v, const check_findings *f, check_part part, int a, int b)
+{
+    check_suspect *s = &v->suspect;
+    const int low = b >= 0 && b < a ? b : a, high = b >= 0 && b < a ? a : b;
+    sentence name;
+    check_part_name(&name, f, part, low, high);
+    if (s->name.text[0]) return strcmp(s->name.text, name.text) == 0;
+    if (a < 0 && part != CHECK_DISK) part = CHECK_JOB;
+    *s = (check_suspect){ part, low, high, .factor = 1, .confidence = 1, .name = name };
+    return true;
+}
+
+void check_add_evidence(check_verdict *v, check_like like, double factor)
+{
+    check_suspect *s = &v->suspect;
+    v->row[like].verdict = CHECK_SLOW;
+    s->factor = fmin(s->factor, factor);
+    sentence_add(&s->evidence, "%s%s %.0f %%", s->rows++ > 0 ? "; " : "", check_likes[like].name,
+                 100 * factor);
+}
+
+/* ---- the reference ---- */
 
 /* Rates that are not there are NaN. False: one is there, and is none. */
 static bool read_rates(json_t *rates, check_reference *out, json_error_t *error)
