@@ -61,7 +61,8 @@ void check_findings_add(check_findings *f, check_figure figure, const char *wron
 {
     figure.wrong = isnan(figure.rate) ? CHECK_ALLOC(strdup(wrong)) : NULL;
     f->wrong += figure.wrong != NULL;
-    f->figure = CHECK_ALLOC(realloc(f->figure, (size_t)(f->figures + 1) * sizeof figure));
+    if ((f->figures & (f->figures - 1)) == 0) /* there is room for a power of two of them */
+        f->figure = CHECK_ALLOC(realloc(f->figure, (2 * (size_t)f->figures + 1) * sizeof figure));
     f->figure[f->figures++] = figure;
 }
 
