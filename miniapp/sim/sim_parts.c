@@ -105,8 +105,9 @@ void sim_make_transposed_pass(sim *s)
 bool sim_make_inkernel(sim *s, sentence *why)
 {
     void *const fields[2] = { s->now.u, s->next.u };
-    if (s->pass.inkernel) return true;
-    return step_pass_make_inkernel(&s->pass, fields, why);
+    step_pass *p = &s->pass;
+    if (!p->inkernel) p->inkernel = inkernel_pass_create(&p->of, &p->sides, fields, why);
+    return p->inkernel != NULL;
 }
 
 bool sim_make_persistent(sim *s, sentence *why)

@@ -114,7 +114,7 @@ typedef struct step_pass {
     int ghosts_count, wraps_count;
     bool makes_images; /* a block's pass makes what lies beyond periodic sides: in neither */
     step_form form;
-    inkernel_pass *inkernel;      /* NULL: no in-kernel exchange */
+    inkernel_pass *inkernel;      /* owned; NULL: no in-kernel exchange */
     uint64_t inkernel_generation; /* of the level whose ghosts are in place for it */
 } step_pass;
 
@@ -126,11 +126,8 @@ typedef struct step_levels {
 /* Collective, as is destroy. */
 void step_pass_create(step_pass *p, const step_setup *of);
 /* Between passes: in that form, at first overlapped, from now on. Exchange first is of blocks alone,
- * in-kernel exchange of single steps, which wants step_pass_make_inkernel before. */
+ * in-kernel exchange of single steps, whose `inkernel` is made before. */
 void step_pass_set_form(step_pass *p, step_form form);
-/* Gives single steps what they need for in-kernel exchange; false, on all ranks, with the reason, where that
- * cannot be had. Collective. fields: the two buffers that the levels alternate between. */
-bool step_pass_make_inkernel(step_pass *p, void *const fields[2], sentence *why);
 void step_pass_destroy(step_pass *p);
 
 /* A level that something other than a step put in place (initial values, a transpose) is complete once stream

@@ -172,12 +172,6 @@ int64_t step_pass_moved_cells(const step_pass *p, int steps)
 
 /* ---- in-kernel exchange ---- */
 
-bool step_pass_make_inkernel(step_pass *p, void *const fields[2], sentence *why)
-{
-    p->inkernel = inkernel_pass_create(&p->of, &p->sides, fields, why);
-    return p->inkernel != NULL;
-}
-
 /* All ghosts of cur, and in next those that stay as they are. */
 static void start_inkernel(step_streams *s, step_pass *p, void *next, void *cur)
 {

@@ -13,6 +13,7 @@
 #include "device/nvtx.h"
 #include "ranks/check.h"
 #include "run/loop.h"
+#include "sim/sim_parts.h"
 #include "support/deferred_device.h"
 #include "support/host_inkernel.h"
 #include "support/problem_harness.h"
@@ -245,10 +246,9 @@ static void round_of(sim *s, snapshot *aside, int64_t steps, sentence *found)
 static void set_in_kernel(sim *s)
 {
     sentence why;
-    void *const fields[] = { s->now.u, s->next.u };
     if (s->dev->kind == DEVICE_CUDA || s->transposed.to || !config_two_d(s->cfg)) return;
     host_inkernel_give(s->dev, s->cfg->problem.radius);
-    assert_true(step_pass_make_inkernel(&s->pass, fields, &why));
+    assert_true(sim_make_inkernel(s, &why));
     step_pass_set_form(&s->pass, STEP_IN_KERNEL);
     assert_true(sim_norms_ride(s) == !s->prob.op.has_prev);
 }
