@@ -175,12 +175,13 @@ void attempt_init(attempt *a, const char *path, const state_level *l, int parts,
 /* ---- write ---- */
 
 /* The first writer makes the folder. Each puts the mark there: so no host looks for a name that it may have
- * known as missing. */
+ * known as missing. The mark is on disk before any part: the next run finds what a power cut leaves, too. */
 state_status attempt_make_part(attempt *a)
 {
     char path[STATE_PATH_BYTES];
     if (a->number < 0) return STATE_OK;
-    const int code = mkdir(a->folder, 0777) != 0 && errno != EEXIST ? errno : put_mark(a->folder);
+    int code = mkdir(a->folder, 0777) != 0 && errno != EEXIST ? errno : put_mark(a->folder);
+    if (!code) code = replace_sync_folder(a->folder);
     if (code) return state_file_failed("make the folder", a->folder, code, &a->why);
     const state_status status = state_part_create(&a->s, a->number, &a->why);
     if (status != STATE_OK) return status;

@@ -39,8 +39,9 @@ typedef struct owner {
 
 struct lock {
     char path[STATE_PATH_BYTES];
-    int fd;                /* holds flock, where there is one; -1: not taken yet */
-    char line[LINE_BYTES]; /* this run's */
+    int fd;                      /* holds flock, where there is one; -1: not taken yet */
+    char line[LINE_BYTES];       /* this run's */
+    bool replaces;               /* the file of a dead run, which had its name */
 };
 
 static owner read_owner(const char *text)
@@ -90,11 +91,14 @@ static int try(lock *l, owner *other)
     if (fstat(l->fd, &info) != 0 || !S_ISREG(info.st_mode)) return EEXIST;
     const bool locked = flock(l->fd, LOCK_EX | LOCK_NB) == 0, others = !locked && errno == EWOULDBLOCK;
     if (pread(l->fd, text, sizeof text - 1, 0) < 0) return errno;
-    *other = read_owner(text);
+    if (text[0] || !l->replaces) *other = read_owner(text);
     const bool same_host = strcmp(other->host, self.host) == 0,
                later = *other->host && strcmp(self.job, "-") != 0 && strcmp(other->job, self.job) == 0 &&
                        other->restarts < self.restarts;
-    if (others || !has_the_name(l->path, l->fd)) return EAGAIN;
+    const bool named = has_the_name(l->path, l->fd), dead = others && later && !same_host;
+    l->replaces = named && dead;
+    if (l->replaces) unlink(l->path); /* a server may hold a dead host's lock for a while */
+    if (!named || others) return EAGAIN;
     return !*other->host || (locked && same_host) || later ? fill(l) : EBUSY;
 }
 

@@ -58,7 +58,7 @@ static void a_file_that_is_there(void **unused)
         { "host=elsewhere pid=1 job=77 restarts=0\n", "77", .busy = "job 77" },
         /* requeued: the first start has ended */
         { "host=elsewhere pid=1 job=77 restarts=0\n", "77", "1", .taken = "host elsewhere" },
-        { "host=elsewhere pid=1 job=77 restarts=0\n", "77", "1", .held = true, .busy = "host elsewhere" },
+        { "host=elsewhere pid=1 job=77 restarts=0\n", "77", "1", .held = true, .taken = "host elsewhere" },
         { "host=elsewhere pid=1 job=78 restarts=0\n", "77", "1", .busy = "job 78" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
