@@ -406,6 +406,7 @@ state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, 
     if (o->folder) snprintf(w->a.dir, sizeof w->a.dir, "%s", o->folder);
     else replace_directory_of(w->a.dir, sizeof w->a.dir, o->file);
     *status = state_agree(comm, w->a.rank == 0 ? take_place(w, note, why) : STATE_OK, why);
+    w->o.next = NULL; /* the caller's */
     if (*status != STATE_OK) {
         lock_release(&w->lock);
         free(w);
