@@ -127,7 +127,7 @@ static void pretend_gpu(const topology *t, placement_seat *mine, char pci[DEVICE
 #endif
 }
 
-/* The worst fault of all ranks becomes a note. */
+/* The worst of all ranks' faults, whose sentences are in `wrong`, becomes `worst` and a note. Collective. */
 static void note_worst(topology *t, placement_fault fault, sentence *notes)
 {
     const int mine = (int)fault;

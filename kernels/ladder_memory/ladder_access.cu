@@ -78,7 +78,7 @@ enum { MORE_LOADS, WIDER_LOADS }; /* a rung's variant */
 int copy_prepare(ladder_case *c)
 {
     const double straight = sectors_of(c, 0, 1),
-                 wide = (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
+                 wide = (double)c->value[WIDTH_BYTES]; /* 32 threads x width bytes / 32 bytes of a sector */
     const double sectors = c->rung->variant == WIDER_LOADS ? wide : straight;
     ladder_moves(c, c->value[N] & ~(int64_t)3, 2); /* whole vectors of the widest */
     predict(c, sectors, sectors);

@@ -31,7 +31,7 @@ static json_t *asked_json(const config *c)
     return o;
 }
 
-/* A visit to the device that computes; null: fields are there, or steps are taken singly. */
+/* How rows stream through the device; null: the fields stay there. */
 static json_t *streaming_json(const sim *s)
 {
     const streaming_window *w = &s->plan.window;
@@ -79,6 +79,7 @@ static json_t *overlap_json(const overlap *o)
                      record_number(o->visible_s), "noise_s", record_number(o->uncertainty_s));
 }
 
+/* The record of a run, by rank 0: what was not measured is null. Takes the reference of machine. */
 static json_t *run_json(const sim *s, const report *r, const char *deck_text, json_t *machine)
 {
     const config *c = s->cfg;

@@ -39,6 +39,7 @@ verify_result verify_level(sim *s)
     const value exact = problem_value_at(&s->prob, s->cfg, &s->formula.initial, s->level);
     const problem_verdict bound = problem_bound(&s->prob, s->cfg, s->level);
     verify_result r = judge(sim_max_error(s, sim_main_field(s), &exact), bound.bound);
+    /* a bound that is too wide proves no cell right; one that is wrong beyond it is wrong */
     if (!bound.in_range || (r.verdict == VERIFY_EXACT && !bound.meaningful)) {
         r.verdict = VERIFY_UNCHECKED;
         r.why = bound.why_unchecked;

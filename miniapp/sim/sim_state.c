@@ -133,6 +133,8 @@ static void settle(sim *s, int64_t level)
     sim_wait(s);
 }
 
+/* problem.initial = FILE, of weft or of another program; a file without the level before starts at rest, from
+ * equal levels. Collective. 0, or the exit status. */
 static int initialise_from_file(sim *s, sentence *why)
 {
     const config *c = s->cfg;

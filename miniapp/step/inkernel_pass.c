@@ -1,7 +1,7 @@
 /* Flag words hold the epoch, the level modulo INKERNEL_EPOCHS: the same on all ranks, because all take the
  * same steps. A start waits until every kernel of every rank has ended and empties all inboxes, so that no
- * word of an earlier run of steps is taken for one of a later; then the words of the present level go, with
- * the epoch that fits the fields' parity. */
+ * word of an earlier run of steps is taken for one of a later; then the words of the present level are sent,
+ * with the epoch that fits the fields' parity. */
 #include "step/step.h"
 
 #include <assert.h>
@@ -54,7 +54,8 @@ static void free_changes(inkernel_pass *p)
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, p->change);
 }
 
-/* False, with the reason, where neighbours cannot be reached. */
+/* Two inboxes, for even and odd levels, in memory that the neighbours map, and theirs. For several ranks;
+ * collective. False on all of them, with the reason, where a rank cannot reach a neighbour. */
 static bool make_inboxes(inkernel_pass *p, const decomp *dec, const stencil *op, inkernel_level level[2],
                          sentence *why)
 {
