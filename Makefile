@@ -360,7 +360,7 @@ help:
 	@echo 'make test-all       runs also tests that need a service: Slurm, VTK, SimGrid'
 	@echo 'make coverage       lines and branches that the tests reach, file by file: build/coverage/coverage/index.html'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing to build, run, and draw a study'
-	@echo 'make fuzz           damages a million decks and command lines, 1000 states, and disks behind each call; 1000 random decks'
+	@echo 'make fuzz           damages a million decks and command lines, 1000 states; 1000 random decks'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
 	@echo 'make soak           kills and signals runs for an hour; SOAK="kills signals" does only these parts'
 	@echo 'make faults         breaks copies of the tree, one place at a time, and says what the tests find; FAULTS="io jobs": in these rooms'

@@ -126,8 +126,9 @@ static int append_line(int fd, const char *line)
 bool record_append(const char *path, const json_t *object, sentence *why)
 {
     char *text = json_dumps(object, JSON_COMPACT), *line = NULL;
-    const int fd = text && asprintf(&line, "\n%s\n", text) >= 0 ? open_to_append(path) : -1;
-    int code = fd < 0 ? errno : append_line(fd, line);
+    if (text && asprintf(&line, "\n%s\n", text) < 0) line = NULL;
+    const int fd = line ? open_to_append(path) : -1;
+    int code = !line ? ENOMEM : fd < 0 ? errno : append_line(fd, line);
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     if (code)
         sentence_set(why, "cannot append the record to %s: %s; it is printed instead", path, strerror(code));

@@ -84,7 +84,7 @@ static uint64_t cells_bytes(const state_level *l)
     return bytes;
 }
 
-/* Of fewer rows than writers each part has one: none is empty. */
+/* No part is empty: fewer rows than writers are a part each. */
 static int parts_of(const state_writer *w, const state_level *l)
 {
     int parts = state_writers(cells_bytes(l), w->ranks, w->o.writers, w->o.one_file_bytes);

@@ -59,14 +59,14 @@ __device__ __forceinline__ void bulk_store(void *to, unsigned from, unsigned byt
 #endif
 }
 
-/* Of the stores that this thread has requested, all but the latest one have read shared memory; all have
- * arrived. */
+/* Waits until all stores of this thread but the latest have read shared memory, .. */
 __device__ __forceinline__ void bulk_stores_have_read()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
 #endif
 }
+/* .. and until all have arrived. */
 __device__ __forceinline__ void bulk_stores_have_arrived()
 {
 #if __CUDA_ARCH__ >= 900
@@ -148,6 +148,9 @@ int ladder_direct_bulk(const ladder_direct *link, int count, uint64_t n, device_
     cudaError_t e = cudaGetDevice(&device);
     if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     if (e == cudaSuccess && major < 9) return cudaErrorNotSupported;
+    cudaFuncAttributes code;
+    if (e == cudaSuccess) e = cudaFuncGetAttributes(&code, bulk_kernel);
+    if (e == cudaSuccess && code.ptxVersion < 90) return cudaErrorNotSupported; /* built for older GPUs */
     if (e == cudaSuccess)
         e = cudaFuncSetAttribute(bulk_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
     if (e != cudaSuccess || count == 0) return device_cuda_checked(e);

@@ -9,7 +9,7 @@ LINKAGE_C_BEGIN
 
 enum { LADDER_DIRECT_MAX = 8 };
 
-/* What the two ends of a link tell each other, in memory that both have mapped; zeros before the first
+/* The two ends of a link tell each other by these, in memory that both have mapped; zeros before the first
  * exchange. */
 typedef struct ladder_direct_flags {
     uint64_t free;    /* written by the neighbour: exchange n may write into its memory */

@@ -6,7 +6,7 @@
 
 namespace {
 
-/* Of the variant of three waves: how much longer than its pace says a border beside them takes. */
+/* How much longer than its pace says a border takes beside the variant of three waves. */
 constexpr double THREE_WAVES_BORDER = 2.2;
 
 static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && DTYPE_F32 == 0,

@@ -93,7 +93,8 @@ bool cmd_key_set(const cmd_key *keys, int count, void *to, const char *typed, se
     char allowed[CMD_KEY_ALLOWED_BYTES];
     sentence reason;
     if (!k) {
-        sentence_set(why, "unknown key '%.*s'; allowed: ", (int)(text - 1 - typed), typed);
+        const int length = (int)(text - 1 - typed);
+        sentence_set(why, "unknown key '%.*s'; allowed: ", length < 200 ? length : 200, typed);
         for (int i = 0; i < count; i++) sentence_add(why, "%s%s", i ? ", " : "", keys[i].key);
         return false;
     }

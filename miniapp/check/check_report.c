@@ -1,4 +1,4 @@
-/* What a check tells: the terminal's page, the record of a round, the part of one that is under way. */
+/* The three reports of a check: the terminal's page, the record of a round, the part of one that is under way. */
 #include "check/trial.h"
 
 #include <math.h>

@@ -61,9 +61,9 @@ void trial_name(check *c, const char *name)
 void trial_figure(check *c, check_figure f, const timer_percentiles *t, const sentence *wrong)
 {
     trial_report *const m = &c->mine;
-    if (m->figures == TRIAL_FIGURES || m->wrong.text[0])
+    if (m->figures == TRIAL_FIGURES || (wrong->text[0] && m->wrong.text[0]))
         return; /* the first that is wrong is enough to blame */
-    m->wrong = *wrong;
+    if (wrong->text[0]) m->wrong = *wrong;
     f.round = c->round;
     f.noise = (t->p90 - t->min) / t->p50 / sqrt((double)t->count);
     m->figure[m->figures++] = f;

@@ -51,9 +51,13 @@ static int run_prepare(ladder_case *c)
     const known_run *k = &known_runs[c->rung->variant];
     running *r = ladder_state(c, sizeof *r);
     make_config(c->d, k, &r->cfg);
-    if (sim_create(&r->s, &r->cfg, true, &c->missing) != 0) return 0;
-    sim_prepare_steps(&r->s);
-    (void)sim_initialise(&r->s, &c->missing);
+    sentence why; /* may hold words where a run is possible, too */
+    int refused = sim_create(&r->s, &r->cfg, true, &why);
+    if (!refused) {
+        sim_prepare_steps(&r->s);
+        refused = sim_initialise(&r->s, &why);
+    }
+    if (refused) c->missing = why;
     c->work = (double)k->nx * k->ny * k->steps;
     return 0;
 }

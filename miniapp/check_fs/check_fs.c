@@ -189,25 +189,26 @@ static fs_word try_lock(trials *t, const char *path, sentence *found)
 /* Every rank writes a part and its fsync at once, as those of states are written, and reads it back. */
 static fs_word try_rate(trials *t, const char *unused, sentence *found)
 {
-    enum { PART_BYTES = 8 << 20 };
-    char stem[32], path[STATE_PATH_BYTES], *const part = CHECK_CALLOC(2, PART_BYTES);
-    for (int i = 0; i < PART_BYTES; i++) part[i] = (char)(i % 251 + i / 4096 + t->top->rank);
+    enum { PART_BYTES = 8 << 20, RANKS = 64 }; /* more ranks write smaller parts: half a GiB together */
+    const size_t bytes = t->top->ranks > RANKS ? (size_t)PART_BYTES * RANKS / (size_t)t->top->ranks : PART_BYTES;
+    char stem[32], path[STATE_PATH_BYTES], *const part = CHECK_CALLOC(2, bytes);
+    for (size_t i = 0; i < bytes; i++) part[i] = (char)(i % 251 + i / 4096 + (size_t)t->top->rank);
     snprintf(stem, sizeof stem, "rate_of_%d", t->top->rank);
     name_file(t, stem, path);
     (void)meet(t, false);
     const double begin_s = timer_now_s();
-    int code = replace_new_file(path, part, PART_BYTES);
+    int code = replace_new_file(path, part, bytes);
     const double took_s = timer_slowest_s(timer_now_s() - begin_s, t->top->comm);
     const int fd = code ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    if (!code) code = fd < 0 ? errno : replace_pread(fd, part + PART_BYTES, PART_BYTES, 0);
+    if (!code) code = fd < 0 ? errno : replace_pread(fd, part + bytes, bytes, 0);
     if (fd >= 0) close(fd);
     (void)unlink(path);
-    const bool same = agree_all(memcmp(part, part + PART_BYTES, PART_BYTES) == 0, t->top->comm);
+    const bool same = agree_all(memcmp(part, part + bytes, bytes) == 0, t->top->comm);
     free(part);
     if (!all_well(t, code, "writing or reading a part", found)) return FAILED;
-    const double rate = (double)PART_BYTES * t->top->ranks / took_s;
-    sentence_set(found, "%d x 8 MiB at %s with fsync, read back %s", t->top->ranks,
-                 figure_rate(rate, "B/s").text, same ? "as written" : "with other bytes");
+    const double rate = (double)bytes * t->top->ranks / took_s;
+    sentence_set(found, "%d x %s at %s with fsync, read back %s", t->top->ranks,
+                 figure_bytes((double)bytes).text, figure_rate(rate, "B/s").text, same ? "as written" : "with other bytes");
     return same ? KEPT : BROKEN;
 }
 

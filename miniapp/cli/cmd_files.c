@@ -1,5 +1,6 @@
 /* weft verify, weft diff: state files on their own, without a deck. Rows of the fields are spread over the
  * ranks, and no field is ever in memory as a whole. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static void say_whole(const state_info *s)
            s->blocks == 1 ? "" : "s");
 }
 
-/* What rank 0 finds under that name, as st_mode; 0: nothing. Collective. */
+/* st_mode of the file with that name as rank 0 sees it; 0: there is none. Collective. */
 static mode_t mode_of(int rank, const char *path)
 {
     struct stat info = { .st_mode = 0 };
@@ -31,7 +32,14 @@ static mode_t mode_of(int rank, const char *path)
     return info.st_mode;
 }
 
-/* listed: of a folder, in which a run may delete it meanwhile. */
+/* A link that leads nowhere is still a name. Collective. */
+static bool is_gone(int rank, const char *path)
+{
+    struct stat info;
+    return agree_any(rank == 0 && lstat(path, &info) != 0 && errno == ENOENT, ranks_world());
+}
+
+/* listed: the file is one of a folder, in which a run may delete it meanwhile. */
 static int verify_file(int rank, const char *path, bool listed)
 {
     sentence why;
@@ -41,7 +49,7 @@ static int verify_file(int rank, const char *path, bool listed)
     state_status status = state_open(ranks_world(), path, &s, &why);
     if (status == STATE_OK) status = state_verify(ranks_world(), &s, &r, &why);
     if (status == STATE_OK && rank == 0) say_whole(&s);
-    else if (status != STATE_OK && listed && mode_of(rank, path) == 0) {
+    else if (status != STATE_OK && listed && is_gone(rank, path)) {
         if (rank == 0) printf("%s: was deleted meanwhile\n", printable_text(path));
     } else if (r.damaged) {
         if (r.damaged > 1) sentence_add(&r.first, "; and %" PRId64 " more", r.damaged - 1);

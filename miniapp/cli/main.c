@@ -55,8 +55,8 @@ static const struct cmd_row {
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
       "on.",
       no_options, check_request_print_keys, "Keys:",
-      "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a signal came before there "
-      "were rounds enough, a rank hangs, or a file or device failed; 4 not judged." },
+      "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a signal ended a quick or full "
+      "check or a soak's first round, a rank hangs, or a file or device failed; 4 not judged." },
     { "info", cmd_info, "", "what this machine and this build offer",
       "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms "
       "that; HDF5; and a table of who drives what: every rank's GPU and its PCI address, the NUMA node and "

@@ -48,7 +48,7 @@ static bool read_row(const checking *k, const cmd_key *row, const char *text)
     return refuse(k, row->key, "allowed: %s", cmd_key_allowed(row, allowed));
 }
 
-/* Of a section that is there its keys are allowed, else all. */
+/* Allowed are the keys of its section, or all where there is no such section. */
 static bool refuse_unknown(const checking *k, const deck_entry *e)
 {
     const size_t section_bytes = strcspn(e->key, ".") + 1;

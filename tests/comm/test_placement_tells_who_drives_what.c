@@ -48,7 +48,7 @@ static void what_is_wrong_is_told_in_words(void **state)
     }
 }
 
-/* Of each rank the CPUs that it is bound to, and how many threads it has, on a host of 8. */
+/* The CPUs that each rank is bound to, and how many threads it has, on a host of 8. */
 static void threads_on_too_few_cpus_are_told(void **state)
 {
     static const struct {

@@ -45,7 +45,7 @@ static void auto_takes_the_best_for_all(void **state)
 
 /* ---- children: this program with a word as its argument ---- */
 
-/* Of the job, and of the user; the parent sets all to x. */
+/* Variables of the job, and of the user; the parent sets all to x. */
 static const char *const go[] = {
     "OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_hnp_uri", "OMPI_MCA_ess", "OMPI_MCA_ess_base_jobid",
     "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir", "PMIX_RANK", "OMPI_MCA_shmem_RUNTIME_QUERY_hint", "PMI_FD",
@@ -105,7 +105,7 @@ static void child_ends(const char *word, const char *wanted)
 
 static void children_leave_the_job(void **state)
 {
-    char folder[] = "/tmp/weft_test.XXXXXX";
+    char folder[] = "/tmp/weft_test.XXXXXX", beside[sizeof folder + 8];
     child_ends("alone", "ended with status 0");
     assert_non_null(mkdtemp(folder));
     for (int i = 0; i < GO; i++) assert_int_equal(setenv(go[i], "x", 1), 0);
@@ -113,8 +113,12 @@ static void children_leave_the_job(void **state)
     assert_int_equal(setenv("TMPDIR", folder, 1) | setenv("PARENTS_TMPDIR", folder, 1), 0);
     child_ends("environment", "ended with status 0");
     child_ends("silence", "ended with status 0");
+    snprintf(beside, sizeof beside, "%s/beside", folder);
+    FILE *f = fopen(beside, "wx");
+    assert_true(f && fclose(f) == 0);
     child_ends("files", "ended with status 0");
     child_ends("killed", "ended by signal 9 (");
+    assert_int_equal(unlink(beside), 0); /* no link of the child's was followed to it */
     assert_int_equal(rmdir(folder), 0); /* as empty as it was */
 }
 
@@ -187,7 +191,7 @@ static void copies_and_memory_fail(void **state)
     device_destroy(&d);
 }
 
-/* Whatever it is here. */
+/* The answer may be either here. */
 static void the_probe_gives_one_answer(void **state)
 {
     sentence why, notes;

@@ -104,7 +104,7 @@ static void files(void **state)
     expect_no_text("/tmp", "cannot read the deck /tmp: Is a directory");
 }
 
-/* Of a deck, and of the command line, which replaces what is there. */
+/* Entries of a deck, and of the command line, which replaces what is there. */
 static void entries_have_their_place(void **state)
 {
     static const char *const empty[] = { "", "\n", "# nothing", "[grid]\n" };

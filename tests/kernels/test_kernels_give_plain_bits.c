@@ -3,8 +3,7 @@
  * compared, padding and ghosts included. Without a GPU the host's are tested (support/plain_device.h has the
  * answers) by one thread and by several, on tiles of any size, with plain stores and with streamed ones, by
  * vectors of every kind that the processor has; with a GPU CUDA's, against the host's. gpus: part
- * release: the vectors of -O3
- * slow: a minute on a GPU, as long as all other units of a GPU together begin and end */
+ * release: the vectors of -O3 */
 /* libweft takes the rows of steps from here, where each tile chooses the next kind of vector. */
 static _Atomic unsigned tile;
 #define __builtin_cpu_supports(NAME) (tile++ % 7 != 0 && __builtin_cpu_supports(NAME))

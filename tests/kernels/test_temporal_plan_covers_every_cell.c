@@ -1,6 +1,5 @@
 /* The plan of a pass of several steps on CUDA stores each cell of its box once, by a warp that has all the
- * cells it depends on, and its model ends no pass before its work can be done. Pure arithmetic, no GPU:
- * random boxes, sides, kernels and ways to cut. */
+ * cells it depends on. Pure arithmetic, no GPU: random boxes, sides, kernels and ways to cut. */
 #include "support/several_steps.h"
 #include "temporal/temporal.h"
 #include "temporal/temporal_plan.h"

@@ -1,4 +1,4 @@
-/* What is slow in a made-up machine is blamed, and nothing else: a GPU in its own figures or in all of its
+/* The part of a made-up machine that is slow is blamed, and nothing else: a GPU in its own figures or in all of its
  * pairs, a link or one way of it, a host in its copies or toward all others, a pair of hosts, for 2 to 1024
  * ranks, also while load comes and goes.
  *
@@ -91,7 +91,7 @@ static void all_machines(void **state)
 
 /* ---- many machines with noise ---- */
 
-/* What others run beside a rank slows all of its rates of a round alike. */
+/* Another program beside a rank slows all of its rates of a round alike. */
 static double rank_slowed[8][8];
 
 static double with_its_rank(const made_machine *m, const check_figure *g)
@@ -109,7 +109,7 @@ static const struct {
                 [CROWDED] = { 4, 3, 0.1, 10, 0.5 },         [LOADED] = { 4, 8, 1, 10, 0.25 },
                 [QUIET] = { 2, 3, 0.004, 0.004, 1 / 1.05 }, [BESIDE_OTHERS] = { 4, 7, 0.03, 0.01, 1 } };
 
-/* Of its ranks one is slow, or its link to the last one; of part CHECK_JOB none. */
+/* One of its ranks is slow, or its link to the last one; with part CHECK_JOB none. */
 static made_machine noisy(int kind, int trial, check_part part)
 {
     const int n = machine[kind].ranks, a = trial % (kind == QUIET ? 2 : n - 1);

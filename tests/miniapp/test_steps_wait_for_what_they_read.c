@@ -119,7 +119,7 @@ static const char *const sides[] = {
     "x_low = neumann\nx_high = neumann\ny_low = periodic\ny_high = periodic",
 };
 
-/* What a wait may depend on comes in turn, each at a pace of its own, so that a few runs have all of it. */
+/* All that a wait may depend on comes in turn, each at a pace of its own, so that a few runs have all of it. */
 static void choose(way *w, int run, int ranks)
 {
     static const int fuse[] = { 3, 1, 1, 8, 12, 1, 64 };
@@ -197,7 +197,7 @@ static void compare_put_aside(const sim *s, snapshot *aside, state_level *level,
 
 /* ---- runs ---- */
 
-/* As the loop of a run asks: a step with a norm is the last one. */
+/* The loop of a run asks like this: a step with a norm is the last one. */
 static int64_t steps_to(const sim *s, int64_t end)
 {
     const int64_t every = s->cfg->time.norm_every, left = end - s->level,

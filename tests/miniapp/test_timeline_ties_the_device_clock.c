@@ -1,4 +1,4 @@
-/* What a device did stands in the timeline between the host's looks at its clock before and after, however
+/* The work of a device stands in the timeline between the host's looks at its clock before and after, however
  * the device's own clock runs: here a thousandth fast, with times that are told as coarsely as floats are.
  * And the host is never further ahead of the device than a tenth of a second of steps or three ticks, however
  * many steps a tick has; of short steps it is as far ahead as the ring of ticks allows.
@@ -20,7 +20,7 @@ struct device_event {
 
 static double enqueued_s = -1; /* where the device will be when all that is enqueued is done; below 0: its
                                 * clock runs by itself */
-static double now_s;           /* where it is, once somebody has waited for it */
+static double now_s;           /* where it is, once a wait for it has ended */
 
 static int make_event(device *d, bool timed, device_event **out)
 {

@@ -23,7 +23,7 @@ lying() { # what... : preloaded, in what is started here
     expect status 0 "$status" || { echo "$output"; return 1; }
     [[ $output == *"fit for checkpoints"* ]]
     expect "words" "kept kept kept kept kept" "$(words fsync O_EXCL rename 'flock here' rate)"
-    grep -qE '^  rate .* 3 x 8 MiB at [0-9.]+ [MG]B/s with fsync, read back as written$' <<<"$output"
+    grep -qE '^  rate .* 3 x 8.39 MB at [0-9.]+ [MG]B/s with fsync, read back as written$' <<<"$output"
     expect "left" "" "$(ls -A good)"
     "$weft" check fs good seconds=1 >alone
     grep -q '1 rank on 1 host' alone

@@ -71,7 +71,7 @@ element() { # program: an element of an array, on node n7, with the words after 
     cp checks/n2.jsonl again
     cat again >>checks/n2.jsonl # the same machine
     "$top/jobs/check_reference" checks/n2.jsonl checks/n1.jsonl >ref.json
-    expect "copy, of both" '{"low":3900200000000,"high":4020000000000,"machines":2}' "$(jq -c .rates.copy ref.json)"
+    expect "copy, of both" '{"low":3900200000000,"high":4020000000000,"machines":2}' "$(jq -c '.rates.copy | map_values(. + 0)' ref.json)"
     expect "read, of one; what it is of" '[1,"NVIDIA H200",2,1]' "$(jq -c '[.rates.read.machines, .gpu, .ranks, .hosts]' ref.json)"
     jq -e '.made | startswith("of 2 checks on 2 machines, ")' ref.json
     changed 2 '.check.verdict = "slow"'

@@ -30,8 +30,8 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
 # bats test_tags=gpus:part
 @test "what a run cannot have is said once, and it takes the next best" {
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=12
-    refuses 0 weft_run 4 d.ini run.ranks_y=4 run.fuse=12 -- "run.fuse = 12" "grid.ny = 47" \
-        "using $(by_device 11 8)"
+    run weft_run 4 d.ini run.ranks_y=4 run.fuse=12
+    refused 0 "run.fuse = 12" "grid.ny = 47" "using $(by_device 11 8)" # which device it was tells the record
     expect "fuse, asked" "$(by_device 11 8) 12" "$(record '"\(.fuse) \(.asked.fuse)"')"
     refuses 0 weft_alone d.ini run.fuse=30 -- "run.fuse = 30" "using $(by_device 16 12)"
     refuses 0 weft_alone d.ini run.fuse=8 time.norm_every=4 -- "run.fuse = 8" "norm every 4 steps" "using 4"

@@ -63,7 +63,7 @@ every_feed() { # deck choice...
     every_feed d.ini "${gpu_choices[@]}"
 }
 
-# Kinds, types and grids by every feed and transport: test_temporal_runs_same_bits, test_steps_wait_for_what_they_read.
+# Kinds, types and grids by every feed and transport: test_steps_wait_for_what_they_read.
 # bats test_tags=gpus:2
 @test "on a GPU many steps a graph, each with its norm: laplace to the level of the host" {
     deck d.ini problem.kind=laplace grid.nx=37 grid.ny=29 "grid.boundary=dirichlet 0" time.steps=5000 \

@@ -230,7 +230,7 @@ static int deferred_event_seconds(device *d, device_event *from, device_event *t
     return deferred_unlock(a->done == a->recorded && b->done == b->recorded ? 0 : EBUSY);
 }
 
-/* As cudaFree it waits for the device; but a piece of work frees what it has allocated itself. */
+/* Like cudaFree it waits for the device; but a piece of work frees what it has allocated itself. */
 static int deferred_free(device *d, device_memory where, void *p)
 {
     deferred_lock();
@@ -250,7 +250,7 @@ static void deferred_destroy(device **self)
 
 /* ---- work ---- */
 
-/* What the device's functions are given between device and stream: V a value, P a pointer to a struct, which
+/* Arguments of the device's functions between device and stream: V a value, P a pointer to a struct, which
  * is copied, A an array and how many it has. */
 /* clang-format off */
 #define GIVEN_copy(V, P, A) V(void *, to) V(const void *, from) V(size_t, bytes)
@@ -282,7 +282,7 @@ static void deferred_destroy(device **self)
     P(field_shape, f) V(const void *, field) V(int64_t, nx_global) V(int64_t, x_first) V(int64_t, y_first) \
     V(uint64_t *, result)
 
-/* Of such a list: parameters, members of the work, the copies, and arguments of the host's function. */
+/* A list becomes parameters, members of the work, the copies, and arguments of the host's function. */
 enum { DEFERRED_ARRAY_MAX = 8 };
 #define PARAMETER_V(type, name) type name,
 #define PARAMETER_P(type, name) const type *name,
