@@ -1,4 +1,4 @@
-/* The three reports of a check: the terminal's page, the record of a round, the part of one that is under way. */
+/* The reports of a check: the terminal's page, the record of a round, the part of one that is under way. */
 #include "check/trial.h"
 
 #include <math.h>

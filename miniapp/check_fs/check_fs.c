@@ -190,7 +190,8 @@ static fs_word try_lock(trials *t, const char *path, sentence *found)
 static fs_word try_rate(trials *t, const char *unused, sentence *found)
 {
     enum { PART_BYTES = 8 << 20, RANKS = 64 }; /* more ranks write smaller parts: half a GiB together */
-    const size_t bytes = t->top->ranks > RANKS ? (size_t)PART_BYTES * RANKS / (size_t)t->top->ranks : PART_BYTES;
+    const int ranks = t->top->ranks;
+    const size_t bytes = ranks > RANKS ? (size_t)PART_BYTES * RANKS / (size_t)ranks : PART_BYTES;
     char stem[32], path[STATE_PATH_BYTES], *const part = CHECK_CALLOC(2, bytes);
     for (size_t i = 0; i < bytes; i++) part[i] = (char)(i % 251 + i / 4096 + (size_t)t->top->rank);
     snprintf(stem, sizeof stem, "rate_of_%d", t->top->rank);
@@ -206,9 +207,10 @@ static fs_word try_rate(trials *t, const char *unused, sentence *found)
     const bool same = agree_all(memcmp(part, part + bytes, bytes) == 0, t->top->comm);
     free(part);
     if (!all_well(t, code, "writing or reading a part", found)) return FAILED;
-    const double rate = (double)bytes * t->top->ranks / took_s;
-    sentence_set(found, "%d x %s at %s with fsync, read back %s", t->top->ranks,
-                 figure_bytes((double)bytes).text, figure_rate(rate, "B/s").text, same ? "as written" : "with other bytes");
+    const double rate = (double)bytes * ranks / took_s;
+    sentence_set(found, "%d x %s at %s with fsync, read back %s", ranks,
+                 figure_bytes((double)bytes).text, figure_rate(rate, "B/s").text,
+                 same ? "as written" : "with other bytes");
     return same ? KEPT : BROKEN;
 }
 

@@ -153,3 +153,33 @@ reaches() { # state: the job $job, within a minute; its output is printed
     weft_alone d.ini checkpoint.every=0
     expect "the uninterrupted run's bits, after $stopped steps and 9" "$(fingerprint)" "$requeued"
 }
+
+@test "a job, here by mpirun, whose run fails has failed, with the run's status" {
+    deck d.ini problem.kind=heat problem.alpha=7 grid.nx=61 time.steps=3
+    job=$(WEFT_LAUNCHER=mpirun sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini)
+    reaches FAILED
+    expect "exit status" 2:0 "$(of_job ExitCode)"
+    grep -q '^weft: .*problem.alpha' "slurm-$job.out"
+    expect "ranks in the table of bindings" 2 "$(grep -c '^rank [01] ' "slurm-$job.out")"
+}
+
+@test "an array over the nodes checks each one once, and jobs/judge ranks them by name" {
+    # each has its node's name
+    stand_in named \
+        'exec unshare --uts sh -c '"'"'hostname "$SLURMD_NODENAME" && exec "$0" "$@"'"'"" $weft \"\$@\""
+    job=$(WEFT=$PWD/named WEFT_JOBS=$top/jobs sbatch --parsable --array=1-2 --gpus-per-node=0 "$top/jobs/check.sbatch" \
+        device=host level=quick budget=0.01 reference=none)
+    wait_for queue_is_empty
+    cat weft-check-"$job"_[12].out
+    expect files "n1.jsonl n2.jsonl" "$(ls checks | xargs)"
+    for node in n1 n2; do
+        expect "hosts, ranks, level" "$node 2 quick" \
+            "$(record '.check | "\([.ranks[].host] | unique | join(" ")) \(.ranks | length) \(.level)"' checks/$node.jsonl)"
+        expect "checks of $node" 0 "$(jq -s '[.[] | select(.check.round == 0)] | length - 1' checks/$node.jsonl)"
+    done
+    local status=0
+    "$top/jobs/judge" checks >said || status=$? # on a busy machine a figure may be slow, or all hides in noise
+    [[ $status = [014] ]] || { cat said; return 1; }
+    grep -q '^2 nodes: ' said
+    expect "nodes" "n1 n2" "$(awk '$1 ~ /^n[12]$/ { print $1 }' said | sort | xargs)"
+}
