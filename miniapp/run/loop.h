@@ -57,6 +57,8 @@ bool saver_is_sure(const config *c);
  * left there. NULL with status, and one sentence in why that names the key. Collective. */
 state_writer *saver_make_writer(sim *s, const char *key, state_writer_options o, state_status *status,
                                 sentence *why);
+/* state_writer_begin; rank 0 says which state of another problem made room. Collective. */
+state_status saver_begin(state_writer *w, const state_request *r, sentence *why);
 /* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake.
  * Collective. */
 state_status saver_open(saver *v, sentence *why);

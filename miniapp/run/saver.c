@@ -47,17 +47,20 @@ state_writer *saver_make_writer(sim *s, const char *key, state_writer_options o,
     return w;
 }
 
+state_status saver_begin(state_writer *w, const state_request *r, sentence *why)
+{
+    const state_status status = state_writer_begin(w, r, why);
+    const state_stats stats = state_writer_stats(w);
+    if (stats.aside.text[0]) cmd_say(0, "%s", stats.aside.text);
+    return status;
+}
+
 state_status saver_open(saver *v, sentence *why)
 {
     sim *s = v->sim;
     const config *c = s->cfg;
-    state_level level;
-    sim_state_describe(s, v->deck_text, &level);
     const state_writer_options o = {
         .folder = c->checkpoint.dir,
-        .next = &level,
-        .every = c->checkpoint.every,
-        .last = c->time.steps,
         .keep = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every },
         .async = c->checkpoint.async && !sim_has_free_level(s),
     };
@@ -127,7 +130,7 @@ bool saver_save(saver *v, bool waited_for)
     watchdog_phase("checkpoint");
     snapshot_take(v->snapshot, v->deck_text, &level);
     const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
-    hear(v, state_writer_begin(v->writer, &asked, &v->why), waited_for);
+    hear(v, saver_begin(v->writer, &asked, &v->why), waited_for);
     watchdog_phase("steps");
     if (goes_on) {
         clock_tick(v->ticks, 0);

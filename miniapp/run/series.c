@@ -20,13 +20,7 @@ static state_status open_states(series *v, sentence *why)
 {
     const config *c = v->sim->cfg;
     state_status status;
-    state_level level;
-    sim_state_describe(v->sim, v->deck_text, &level);
-    const state_writer_options o = { .folder = c->output.series,
-                                     .next = &level,
-                                     .every = c->output.every,
-                                     .last = c->time.steps,
-                                     .one_file_bytes = STATE_ONE_FILE_BYTES };
+    const state_writer_options o = { .folder = c->output.series, .one_file_bytes = STATE_ONE_FILE_BYTES };
     v->writer = saver_make_writer(v->sim, "output.series", o, &status, why);
     return status;
 }
@@ -41,7 +35,7 @@ static state_status open_frames(series *v, sentence *why)
                                 .fixed = c->output.picture_low < c->output.picture_high };
     (void)frames_folder(v->folder, sizeof v->folder, c->output.picture); /* longer than any path of a deck */
     /* it draws for all */
-    state_status status = s->top.rank == 0 ? state_make_folder(MPI_COMM_NULL, v->folder, &reason) : STATE_OK;
+    state_status status = s->top.rank == 0 ? state_make_folder(v->folder, &reason) : STATE_OK;
     status = state_agree(s->top.comm, status, &reason);
     if (status != STATE_OK) sentence_set(why, "output.picture: %s", reason.text);
     if (status != STATE_OK) return status;
@@ -84,7 +78,7 @@ bool series_add(series *v, sentence *why)
     if (keeps_states(c)) {
         state_level level;
         sim_snapshot(s, v->deck_text, &level);
-        if (state_writer_begin(v->writer, &(state_request){ .level = &level }, why) != STATE_OK) return false;
+        if (saver_begin(v->writer, &(state_request){ .level = &level }, why) != STATE_OK) return false;
         v->states++;
     }
     char path[STATE_PATH_BYTES + 32];
