@@ -308,7 +308,7 @@ int cmd_run(int argc, char **argv)
     sentence why = { "" };
     double start_s = timer_now_s();
     const cmd_ranks need = cmd_has_option(argc, argv, "--dry-run") ? CMD_ALONE : CMD_MPI;
-    (void)cmd_begin(need, attention_catch_signals, argc, argv);
+    (void)cmd_begin(need, loop_catch_signals, argc, argv);
     if (WEFT_SIM) start_s = timer_now_s(); /* there is no simulated clock before */
 
     run *r = CHECK_ALLOC(calloc(1, sizeof *r));

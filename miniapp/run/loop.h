@@ -96,42 +96,6 @@ bool series_add(series *v, sentence *why);
 bool series_picture(const series *v, sentence *why);
 void series_close(series *v);
 
-/* ---- attention.c ---- */
-
-/* Why a run ends before its last step: a signal, its deadline, a checkpoint that failed.
- *
- * All ranks leave at the same step, so they look at their flags together, at steps that all of them know.
- * Looking costs a small all-reduce, so it is done about every tenth of a second; rank 0 tells in the same
- * message how many steps that is.
- *
- * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970)
- * where Slurm sets it, else never. A run leaves so early that its last checkpoint is on disk by then. */
-typedef enum loop_end {                   /* of several reasons the last counts */
-                        LOOP_DONE,        /* none to leave early */
-                        LOOP_OUT_OF_TIME, /* the deadline; as for a signal a checkpoint is to be written */
-                        LOOP_STOPPED,     /* a signal */
-                        LOOP_FAILED       /* a checkpoint or a frame could not be written */
-} loop_end;
-
-typedef struct attention {
-    sim *sim; /* not owned, as is: */
-    const saver *checkpoints;
-    double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
-    int64_t next_step, last_step; /* when the ranks look next, and looked last */
-    double last_s, per_step_s;
-} attention;
-
-/* Catches USR1, TERM and INT from here on; a second INT ends the process at once. Before the loop. */
-void attention_catch_signals(void);
-
-/* From the level of s. start_s: when the run began. Collective. */
-attention attention_begin(sim *s, const saver *checkpoints, double start_s);
-/* Steps, in whole passes, up to the next look. */
-int64_t attention_steps_to_go(const attention *a);
-/* At every step boundary; the same on all ranks. due: a checkpoint is, which is the last one where it would
- * leave no time for another before the deadline. */
-loop_end attention_look(attention *a, bool due);
-
 /* ---- loop.c: progress, a line on a terminal, redrawn; plain lines where stderr is not one ---- */
 
 typedef struct progress {
@@ -164,6 +128,16 @@ typedef struct verify_result {
 verify_result verify_level(sim *s);
 
 /* ---- loop.c ---- */
+
+typedef enum loop_end {                   /* of several reasons the last counts */
+                        LOOP_DONE,        /* none to leave early */
+                        LOOP_OUT_OF_TIME, /* the deadline; as for a signal a checkpoint is to be written */
+                        LOOP_STOPPED,     /* a signal */
+                        LOOP_FAILED       /* a checkpoint or a frame could not be written */
+} loop_end;
+
+/* Catches USR1, TERM and INT from here on; a second INT ends the process at once. Before the loop. */
+void loop_catch_signals(void);
 
 typedef struct loop_result {
     loop_end end;
