@@ -168,7 +168,7 @@ static void gather_report(run *r, const loop_result *l)
     if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
-    out->series_states = r->frames.states;
+    if (r->frames.writer) out->series_states = state_writer_stats(r->frames.writer).count;
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
     const double passes_per_step =
         counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;

@@ -252,7 +252,7 @@ static bool add_to_series(const loop *l, loop_result *r)
     watchdog_phase("series");
     const bool ok = series_add(l->frames, &r->why);
     watchdog_phase("steps");
-    clock_restart(l->ticks);
+    clock_tick(l->ticks, 0);
     r->series_s += timer_now_s() - begin_s;
     return ok;
 }
@@ -271,7 +271,7 @@ loop_result loop_run(sim *s, loop l)
     attention look = attention_begin(s, l.checkpoints, l.start_s);
     norms changes = { s, &r, -1 };
     const double begin_s = timer_now_s();
-    clock_restart(l.ticks);
+    clock_tick(l.ticks, 0);
     if (series_due(c, first) && !add_to_series(&l, &r)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {

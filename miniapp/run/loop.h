@@ -82,7 +82,6 @@ typedef struct series { /* before series_open all else is zero */
     state_writer *writer;          /* into output.series */
     picture_scale scale;           /* of the frames, */
     char folder[STATE_PATH_BYTES]; /* which stand there */
-    int64_t states;                /* files that this run added */
 } series;
 
 /* Is level one of those that are kept? */

@@ -132,12 +132,8 @@ bool saver_save(saver *v, bool waited_for)
     const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
     hear(v, saver_begin(v->writer, &asked, &v->why), waited_for);
     watchdog_phase("steps");
-    if (goes_on) {
-        clock_tick(v->ticks, 0);
-    } else {
-        if (!v->stop) wait_for(v, waited_for);
-        clock_restart(v->ticks);
-    }
+    if (!goes_on && !v->stop) wait_for(v, waited_for);
+    clock_tick(v->ticks, 0);
     return !v->stop;
 }
 

@@ -79,7 +79,6 @@ bool series_add(series *v, sentence *why)
         state_level level;
         sim_snapshot(s, v->deck_text, &level);
         if (saver_begin(v->writer, &(state_request){ .level = &level }, why) != STATE_OK) return false;
-        v->states++;
     }
     char path[STATE_PATH_BYTES + 32];
     frames_path(path, sizeof path, v->folder, s->level);
