@@ -54,9 +54,9 @@ int saver_check_folders(saver *v, sentence *why);
 bool saver_is_sure(const config *c);
 
 /* A writer with these options, and those that the deck has for all states; rank 0 says what dead runs had
- * left there. NULL with status, and one sentence in why that names the key. Collective. */
-state_writer *saver_make_writer(sim *s, const char *key, state_writer_options o, state_status *status,
-                                sentence *why);
+ * left there. *w is NULL with a status, and one sentence in why that names the key. Collective. */
+state_status saver_make_writer(state_writer **w, sim *s, const char *key, state_writer_options o,
+                               sentence *why);
 /* state_writer_begin; rank 0 says which state of another problem made room. Collective. */
 state_status saver_begin(state_writer *w, const state_request *r, sentence *why);
 /* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake.
@@ -74,12 +74,13 @@ bool saver_finish(saver *v);
 
 /* ---- series.c ---- */
 
-/* The levels that a run keeps on its way: every output.every steps, from step 0 on, a state file in
- * output.series and a frame of output.picture. The steps wait meanwhile, and none of it counts as theirs. */
+/* The levels that a run keeps: every output.every steps, from step 0 on, a state file in output.series and a
+ * frame of output.picture, for which the steps wait and which count as none; the last one as output.final and
+ * output.picture. */
 typedef struct series { /* before series_open all else is zero */
     sim *sim;
     const char *deck_text;         /* the resolved deck, stored in every state file; neither is owned */
-    state_writer *writer;          /* into output.series */
+    state_writer *writer, *final;  /* into output.series, of output.final; NULL: not asked for */
     picture_scale scale;           /* of the frames, */
     char folder[STATE_PATH_BYTES]; /* which stand there */
 } series;
@@ -91,8 +92,8 @@ bool series_due(const config *c, int64_t level);
 int series_open(series *v, sentence *why);
 /* This level, which is due; nothing else may use the sim's host memory meanwhile. False: why. */
 bool series_add(series *v, sentence *why);
-/* output.picture: the last level, and the frames of those before. False: why. */
-bool series_picture(const series *v, sentence *why);
+/* The last level. False: why. */
+bool series_end(const series *v, sentence *why);
 void series_close(series *v);
 
 /* ---- loop.c: progress, a line on a terminal, redrawn; plain lines where stderr is not one ---- */
