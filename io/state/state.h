@@ -140,10 +140,8 @@ typedef struct state_level {
     state_cells field[STATE_FIELDS_MAX];
 } state_level;
 
-/* Are kind, type and grid of the state those of the level? */
-bool state_fits(const state_info *s, const state_level *l);
-/* Fills l->field[].data of all ranks and l->step, and compares the fingerprints. l must fit s (else DAMAGED).
- * Collective. */
+/* Fills l->field[].data of all ranks and l->step, and compares the fingerprints. DAMAGED where kind, type or
+ * grid of the two differ. Collective. */
 state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sentence *why);
 
 /* ---- problem.initial = FILE.h5[:/dataset] ---- */

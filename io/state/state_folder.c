@@ -27,16 +27,13 @@ static int make_with_parents(const char *dir)
     return code ? code : make_with_parents(dir);
 }
 
-state_status state_make_folder(MPI_Comm comm, const char *dir, sentence *why)
+state_status state_make_folder(const char *dir, sentence *why)
 {
-    const int rank = ranks_mine(comm);
     struct stat info;
-    int code = rank == 0 ? make_with_parents(dir) : 0;
-    if (rank == 0 && !code && stat(dir, &info) == 0 && !S_ISDIR(info.st_mode)) code = ENOTDIR;
-    if (rank == 0 && !code && access(dir, W_OK | X_OK) != 0) code = errno;
-    state_status status = STATE_OK;
-    if (code) status = state_fail(STATE_IO, why, "cannot make the directory %s: %s", dir, strerror(code));
-    return state_agree(comm, status, why);
+    int code = make_with_parents(dir);
+    if (!code && stat(dir, &info) == 0 && !S_ISDIR(info.st_mode)) code = ENOTDIR;
+    if (!code && access(dir, W_OK | X_OK) != 0) code = errno;
+    return code ? state_file_failed("make the directory", dir, code, why) : STATE_OK;
 }
 
 int state_nearest_folder(char out[STATE_PATH_BYTES], const char *path)
@@ -117,27 +114,7 @@ static state_status list_here(const char *dir, int64_t **steps, size_t *count)
     return status;
 }
 
-/* Is it a state of another problem than `next`, then it gets a name that is no checkpoint's. 0 or errno. */
-static int set_aside(const char *path, const state_level *next, sentence *note)
-{
-    state_info s;
-    sentence ignored;
-    char aside[STATE_PATH_BYTES];
-    int code = 0;
-    if (state_index_read(path, &s, &ignored) == STATE_OK && !state_fits(&s, next)) {
-        snprintf(aside, sizeof aside, "%.*s.%s-%" PRId64 "x%" PRId64 "-%s.h5",
-                 (int)(strlen(path) - strlen(".h5")), path, s.kind, s.field[0].nx, s.field[0].ny,
-                 dtype_name(s.type));
-        attempt_delete_state(aside); /* of that problem and step, too */
-        code = rename(path, aside) == 0 ? 0 : errno;
-        sentence_set(note, "%s, a state of another problem, is kept as %s", path, aside);
-    }
-    state_close(&s);
-    return code;
-}
-
-state_status state_clear_names(const char *dir, const state_level *next, int64_t every, int64_t last,
-                               sentence *note, sentence *why)
+state_status state_check_names(const char *dir, sentence *why)
 {
     int64_t *steps = NULL;
     size_t count = 0;
@@ -146,16 +123,31 @@ state_status state_clear_names(const char *dir, const state_level *next, int64_t
     for (size_t i = 0; i < count && status == STATE_OK; i++) {
         char path[STATE_PATH_BYTES];
         struct stat info;
-        const bool due = steps[i] == next->step ||
-                         (every > 0 && steps[i] > next->step && steps[i] <= last && steps[i] % every == 0);
         state_path(path, sizeof path, dir, steps[i]);
         if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
             status = state_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
-        const int code = status == STATE_OK && due ? set_aside(path, next, note) : 0;
-        if (code) status = state_file_failed("rename", path, code, why);
     }
     free(steps);
     return status;
+}
+
+state_status state_set_aside(const char *path, const state_info *next, sentence *note, sentence *why)
+{
+    state_info s;
+    sentence ignored;
+    char aside[STATE_PATH_BYTES];
+    int code = 0;
+    note->text[0] = '\0';
+    if (state_index_read(path, &s, &ignored) == STATE_OK && !state_is_alike(&s, next)) {
+        snprintf(aside, sizeof aside, "%.*s.%s-%" PRId64 "x%" PRId64 "-%s.h5",
+                 (int)(strlen(path) - strlen(".h5")), path, s.kind, s.field[0].nx, s.field[0].ny,
+                 dtype_name(s.type));
+        attempt_delete_state(aside); /* of that problem and step, too */
+        code = rename(path, aside) == 0 ? 0 : errno;
+        sentence_set(note, "%s, a state of another problem, is kept as %s", path, aside);
+    }
+    state_close(&s);
+    return code ? state_file_failed("rename", path, code, why) : STATE_OK;
 }
 
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count)

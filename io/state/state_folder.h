@@ -7,8 +7,8 @@
 
 #include "state/state.h"
 
-/* Makes dir and its parents if they are missing. Collective. */
-state_status state_make_folder(MPI_Comm comm, const char *dir, sentence *why);
+/* Makes dir and its parents if they are missing. By one rank. */
+state_status state_make_folder(const char *dir, sentence *why);
 /* dir, or the nearest folder above it that is there. 0 or errno. */
 int state_nearest_folder(char out[STATE_PATH_BYTES], const char *path);
 /* Do all ranks see the same folder there, and may they write in it? Rank 0 makes a file in the nearest folder
@@ -17,11 +17,11 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why);
 /* Step numbers of the states in dir, newest first; the array is the caller's to free. MISSING: no such dir or
  * none. Collective. */
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
-/* Level `next`, and those of multiples of `every` up to `last`, will have their names in dir. No state of
- * another problem (kind, type, grid) is replaced: one that has such a name is kept as step_NNNNNNNNNN.KIND-
- * NXxNY-TYPE.h5, and *note says so. IO where a folder has one. By one rank. */
-state_status state_clear_names(const char *dir, const state_level *next, int64_t every, int64_t last,
-                               sentence *note, sentence *why);
+/* IO where a folder has the name of a state in dir. By one rank. */
+state_status state_check_names(const char *dir, sentence *why);
+/* `next` is to get the name step_NNNNNNNNNN.h5. A state of another problem (kind, type, grid) that has it is
+ * kept as step_NNNNNNNNNN.KIND-NXxNY-TYPE.h5, and *note says so, else "". By one rank. */
+state_status state_set_aside(const char *path, const state_info *next, sentence *note, sentence *why);
 
 /* A look at what another host made ended with `code`: is it worth another look? A network file system may
  * for some seconds not know a name (ENOENT, ESTALE). True after a pause, for 10 s; *tries is 0 at first. */

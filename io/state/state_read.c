@@ -170,7 +170,7 @@ static bool other_fingerprint(const state_info *s, const uint64_t found[STATE_FI
     return false;
 }
 
-bool state_fits(const state_info *s, const state_level *l)
+static bool fits(const state_info *s, const state_level *l)
 {
     bool same = strcmp(s->kind, l->kind) == 0 && s->type == l->type && s->fields == l->fields;
     for (int i = 0; i < l->fields && same; i++)
@@ -181,7 +181,7 @@ bool state_fits(const state_info *s, const state_level *l)
 state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sentence *why)
 {
     uint64_t found[STATE_FIELDS_MAX] = { 0 };
-    if (!state_fits(s, l))
+    if (!fits(s, l))
         return state_fail(STATE_DAMAGED, why, "%s is damaged: its fields are not those of its deck", s->path);
     state_status status = STATE_OK;
     for (int i = 0; i < l->fields && status == STATE_OK; i++) {

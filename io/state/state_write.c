@@ -97,14 +97,11 @@ static int parts_of(const state_writer *w, const state_level *l)
 
 /* ---- jobs ---- */
 
-/* No state of another problem is replaced. Rank 0 looks once more: a signal's step was not known when the run
- * began. */
 static state_status make_part(state_writer *w)
 {
     const bool looks = w->a.rank == 0 && w->o.folder;
-    sentence ignored;
     const state_status status =
-        looks ? state_clear_names(w->o.folder, &w->level, 0, 0, &ignored, &w->a.why) : STATE_OK;
+        looks ? state_set_aside(w->a.path, &w->a.s, &w->stats.aside, &w->a.why) : STATE_OK;
     return status == STATE_OK ? attempt_make_part(&w->a) : status;
 }
 
@@ -384,11 +381,10 @@ static state_status take_place(state_writer *w, sentence *note, sentence *why)
 {
     const state_writer_options *o = &w->o;
     char path[STATE_PATH_BYTES];
-    state_status status = o->folder ? state_make_folder(MPI_COMM_NULL, o->folder, why) : STATE_OK;
+    state_status status = o->folder ? state_make_folder(o->folder, why) : STATE_OK;
     state_lock_path(path, o->folder, o->file);
     if (status == STATE_OK) w->lock = lock_take(path, &status, note, why);
-    if (status == STATE_OK && o->folder && o->next)
-        status = state_clear_names(o->folder, o->next, o->every, o->last, note, why);
+    if (status == STATE_OK && o->folder) status = state_check_names(o->folder, why);
     if (status == STATE_OK) attempts_tidy(w->a.dir, o->file);
     return status;
 }
@@ -406,7 +402,6 @@ state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, 
     if (o->folder) snprintf(w->a.dir, sizeof w->a.dir, "%s", o->folder);
     else replace_directory_of(w->a.dir, sizeof w->a.dir, o->file);
     *status = state_agree(comm, w->a.rank == 0 ? take_place(w, note, why) : STATE_OK, why);
-    w->o.next = NULL; /* the caller's */
     if (*status != STATE_OK) {
         lock_release(&w->lock);
         free(w);

@@ -14,8 +14,6 @@ typedef enum state_verify_how { /* what is read back before publish: all, or not
 typedef struct state_writer_options {
     const char *folder; /* holds step_NNNNNNNNNN.h5; NULL: a single state `file` */
     const char *file;   /* NAME.h5 */
-    const state_level *next; /* the folder's first, before multiples of `every` up to `last`; NULL: any */
-    int64_t every, last;
     state_keep keep;
     bool async;              /* beside the steps, in a thread of each rank */
     int writers;             /* ranks that write, 0: state_writers chooses */
@@ -37,6 +35,7 @@ typedef struct state_stats {
     double write_s;    /* all but verify; of the slowest rank, as are all below */
     double verify_s;
     double stall_s; /* the steps waited, and no device had work of theirs */
+    sentence aside; /* on rank 0: which state of another problem made room for the last one begun, or "" */
 } state_stats;
 
 typedef struct state_writer state_writer;

@@ -25,7 +25,6 @@ typedef struct run {
     timeline *timeline; /* NULL without output.trace */
     saver checkpoints;
     series frames;
-    state_writer *final; /* NULL: no output.final */
     report report;
     double start_s; /* when this command began */
     double mpi_s;   /* MPI_Init, and reading the deck */
@@ -57,16 +56,6 @@ static int make_checkpoints(run *r, sentence *why)
     return state_exit(status);
 }
 
-static int make_final(run *r, sentence *why)
-{
-    const state_writer_options o = { .file = r->sim.cfg->output.final,
-                                     .one_file_bytes = STATE_ONE_FILE_BYTES };
-    state_status status;
-    if (!o.file[0]) return 0;
-    r->final = saver_make_writer(&r->sim, "output.final", o, &status, why);
-    return state_exit(status);
-}
-
 /* Level 0, or the level of a state file. */
 static int start_level(run *r, sentence *why)
 {
@@ -86,16 +75,9 @@ static int start_level(run *r, sentence *why)
 
 static int write_outputs(run *r, sentence *why)
 {
-    sim *s = &r->sim;
-    const config *c = s->cfg;
-    if (c->output.final[0]) {
-        state_level level;
-        sim_snapshot(s, r->ask.deck_text, &level);
-        if (state_writer_begin(r->final, &(state_request){ .level = &level }, why) != STATE_OK)
-            return CHECK_EXIT_ENVIRONMENT;
-    }
-    if (c->output.picture[0] && !series_picture(&r->frames, why)) return CHECK_EXIT_ENVIRONMENT;
-    if (r->timeline && !timeline_write(r->timeline, c->output.trace, why)) return CHECK_EXIT_ENVIRONMENT;
+    if (!series_end(&r->frames, why)) return CHECK_EXIT_ENVIRONMENT;
+    if (r->timeline && !timeline_write(r->timeline, r->sim.cfg->output.trace, why))
+        return CHECK_EXIT_ENVIRONMENT;
     r->report.wrote_outputs = true;
     return 0;
 }
@@ -168,7 +150,7 @@ static void gather_report(run *r, const loop_result *l)
     if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
-    out->series_states = r->frames.states;
+    if (r->frames.writer) out->series_states = state_writer_stats(r->frames.writer).count;
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
     const double passes_per_step =
         counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
@@ -283,7 +265,6 @@ static int run_it(run *r)
     say_notes(s, notes);
     r->initialise_s = timer_lap_s(&mark_s);
     if (status == 0) status = make_checkpoints(r, &why);
-    if (status == 0) status = make_final(r, &why);
     if (status == 0) status = series_open(&r->frames, &why);
     r->writer_s = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why.text);
@@ -308,7 +289,7 @@ int cmd_run(int argc, char **argv)
     sentence why = { "" };
     double start_s = timer_now_s();
     const cmd_ranks need = cmd_has_option(argc, argv, "--dry-run") ? CMD_ALONE : CMD_MPI;
-    (void)cmd_begin(need, attention_catch_signals, argc, argv);
+    (void)cmd_begin(need, loop_catch_signals, argc, argv);
     if (WEFT_SIM) start_s = timer_now_s(); /* there is no simulated clock before */
 
     run *r = CHECK_ALLOC(calloc(1, sizeof *r));
@@ -329,7 +310,6 @@ int cmd_run(int argc, char **argv)
         timeline_destroy(&r->timeline);
         saver_close(&r->checkpoints);
         series_close(&r->frames);
-        state_writer_destroy(&r->final);
         sim_destroy(&r->sim);
         watchdog_stop();
     }

@@ -159,7 +159,7 @@ static int make_record_folder(const request *q, sentence *why)
     if (!code) code = state_nearest_folder(above, folder);
     if (!code) code = replace_try_folder(above);
     if (code) sentence_set(&reason, "%s", strerror(code));
-    else if (q->dry_run || state_make_folder(MPI_COMM_NULL, folder, &reason) == STATE_OK) return 0;
+    else if (q->dry_run || state_make_folder(folder, &reason) == STATE_OK) return 0;
     sentence_set(why, "output.record = %.700s: %.900s", record, reason.text);
     return CHECK_EXIT_ENVIRONMENT;
 }

@@ -12,6 +12,7 @@ void clock_create(clock_steps *c, device *d, device_stream *s)
     *c = (clock_steps){ .dev = d, .stream = s };
     c->sample_s = CHECK_ALLOC(malloc(SAMPLES_MAX * sizeof *c->sample_s));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
+    DEVICE_CALL(d, event_record, c->tick[0], s);
 }
 
 void clock_destroy(clock_steps *c)
@@ -37,14 +38,6 @@ static void read_until(clock_steps *c, int64_t end)
         c->total_s += seconds;
         c->total_steps += steps;
     }
-}
-
-/* Ticks are numbered from the last restart; tick 0 is the restart itself. */
-void clock_restart(clock_steps *c)
-{
-    clock_flush(c);
-    c->ticks = c->read = c->steps_ahead = 0;
-    DEVICE_CALL(c->dev, event_record, c->tick[0], c->stream);
 }
 
 /* Before anything is known of how long a step takes, every tick may be long. */

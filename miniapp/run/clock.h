@@ -2,8 +2,7 @@
  * enqueued at once and count as equal steps of their mean, read back long after it passed, so that the device
  * never waits for the host. The host stays near: it waits before more than CLOCK_LEAD_S of steps are
  * enqueued, since a signal or a checkpoint would come after all of them; but never for the last
- * CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the host waits, else by a tick of no
- * steps. */
+ * CLOCK_TICKS_AHEAD ticks. A pause is left out by a tick of no steps behind it. */
 #pragma once
 
 #include "step/step_probe.h"
@@ -30,9 +29,8 @@ typedef struct clock_steps {
 /* s: the stream on which the steps end. */
 void clock_create(clock_steps *c, device *d, device_stream *s);
 void clock_destroy(clock_steps *c);
-/* Before the first step and after every pause. */
-void clock_restart(clock_steps *c);
-/* After `steps` steps were enqueued; 0: what was enqueued since the last tick is no step. */
+/* After `steps` steps were enqueued; 0, before the first step and after every pause: what was enqueued since
+ * the last tick, and the time that passed, are no step's. */
 void clock_tick(clock_steps *c, int steps);
 /* Waits for what is outstanding. */
 void clock_flush(clock_steps *c);

@@ -1,9 +1,13 @@
 #include "run/loop.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/cmd.h"
 #include "ranks/check.h"
 #include "ranks/timer.h"
 #include "run/watchdog.h"
@@ -15,43 +19,25 @@
  * (the last one, a checkpoint, a signal) is judged at once, and so is every norm that takes a pass of its
  * own. */
 typedef struct norms {
-    sim *sim;         /* not owned */
-    int64_t every;    /* time.norm_every; 0: none */
-    double tolerance; /* 0: none stops the run */
-    bool ride;        /* they come with the steps: sim_norms_ride */
-    int64_t pending;  /* the level whose norm is still to be read; -1: none */
-    double last;      /* max |next - u| of the last level whose norm was read; NaN: none was */
-    int64_t infinite; /* the first level whose norm was NaN or infinite; -1: none was */
-    double seconds;   /* of this rank, spent on reading them */
+    sim *sim;            /* not owned, as is: */
+    loop_result *result; /* its last_change, infinite_level and norm_s */
+    int64_t pending;     /* the level whose norm is still to be read; -1: none */
 } norms;
 
-static norms norms_begin(sim *s)
+static bool small_enough(const norms *n, int64_t level)
 {
-    const config *c = s->cfg;
-    norms n = { .sim = s, .every = c->time.norm_every, .tolerance = c->time.tolerance,
-                .pending = -1, .last = NAN, .infinite = -1 };
-    n.ride = n.every > 0 && sim_norms_ride(s);
-    return n;
-}
-
-static int64_t norms_steps_to_go(const norms *n)
-{
-    if (n->pending >= 0 && n->tolerance > 0) return 1;
-    return n->every == 0 ? INT64_MAX : n->every - n->sim->level % n->every;
-}
-
-static bool small_enough(norms *n, int64_t level)
-{
-    n->last = sim_norm(n->sim, level);
-    if (n->infinite < 0 && !isfinite(n->last)) n->infinite = level;
-    return n->tolerance > 0 && n->last <= n->tolerance;
+    const double tolerance = n->sim->cfg->time.tolerance, change = sim_norm(n->sim, level);
+    loop_result *r = n->result;
+    r->last_change = change;
+    if (r->infinite_level < 0 && !isfinite(change)) r->infinite_level = level;
+    return tolerance > 0 && change <= tolerance;
 }
 
 /* At a step boundary; now: the run must know of this level. Goes back by a level where it hears that late. */
 static bool norms_converged(norms *n, bool now)
 {
-    const int64_t level = n->sim->level, pending = n->pending;
-    const bool due = n->every > 0 && level % n->every == 0;
+    const int64_t level = n->sim->level, pending = n->pending, every = n->sim->cfg->time.norm_every;
+    const bool due = every > 0 && level % every == 0;
     if (pending < 0 && !due) return false;
     const double begin_s = timer_now_s();
     bool converged = false;
@@ -59,13 +45,126 @@ static bool norms_converged(norms *n, bool now)
     if (pending >= 0 && small_enough(n, pending)) {
         sim_undo_step(n->sim);
         converged = true;
-    } else if (due && n->ride && !now) {
+    } else if (due && sim_norms_ride(n->sim) && !now) {
         n->pending = level;
     } else if (due) {
         converged = small_enough(n, level);
     }
-    n->seconds += timer_now_s() - begin_s;
+    n->result->norm_s += timer_now_s() - begin_s;
     return converged;
+}
+
+/* ---- attention ---- */
+
+/* Why a run ends before its last step: a signal, its deadline, a checkpoint that failed.
+ *
+ * All ranks leave at the same step, so they look at their flags together, at steps that all of them know.
+ * Looking costs a small all-reduce, so it is done about every tenth of a second; rank 0 tells in the same
+ * message how many steps that is.
+ *
+ * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970)
+ * where Slurm sets it, else never. A run leaves so early that its last checkpoint is on disk by then. */
+typedef struct attention {
+    sim *sim; /* not owned, as is: */
+    const saver *checkpoints;
+    double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
+    int64_t next_step, last_step; /* when the ranks look next, and looked last */
+    double last_s, per_step_s;
+} attention;
+
+static const double look_every_s = 0.1;
+static const double margin_s = 2;                  /* steps that are enqueued, the fingerprint, the record,
+                                                    * MPI's end */
+static const double slow_disk_bytes_per_s = 100e6; /* written and read back */
+
+static volatile sig_atomic_t stop_asked;
+
+static void on_signal(int number)
+{
+    if (number == SIGINT && stop_asked) check_leave(128 + SIGINT);
+    stop_asked = 1;
+}
+
+void loop_catch_signals(void)
+{
+    signals_catch(SIGUSR1, on_signal);
+    signals_catch(SIGTERM, on_signal);
+    signals_catch(SIGINT, on_signal);
+    /* a limit on the size of files is an error of the write that meets it */
+    signals_catch(SIGXFSZ, SIG_IGN);
+}
+
+/* Only rank 0's host is asked for the time of day: another clock may be hours off, and would end the
+ * run at its start. */
+static double left_s(const saver *checkpoints, double start_s, int rank)
+{
+    const config *c = checkpoints->sim->cfg;
+    const char *slurm = getenv("SLURM_JOB_END_TIME");
+    char *end = NULL;
+    if (c->run.wall_limit_s > 0) return start_s + c->run.wall_limit_s - timer_now_s();
+    if (!slurm || rank != 0 || checkpoints->no_folder) return INFINITY;
+    const double at = strtod(slurm, &end);
+    return end != slurm && *end == '\0' && at > 0 ? at - (double)time(NULL) : INFINITY;
+}
+
+/* From the level of s. start_s: when the run began. Collective. */
+static attention attention_begin(sim *s, const saver *checkpoints, double start_s)
+{
+    const double mine_s = left_s(checkpoints, start_s, s->top.rank);
+    double all_s;
+    MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
+    return (attention){ .sim = s,
+                        .checkpoints = checkpoints,
+                        .deadline_s = timer_now_s() + all_s,
+                        .next_step = s->level + 1,
+                        .last_step = s->level,
+                        .last_s = timer_now_s() };
+}
+
+/* Is there time for `checkpoints` checkpoints after the one that may be under way? A write is taken to last
+ * half as long again as this run's writes on average, before the first one as long as a slow disk needs. */
+static bool have_time(const attention *a, int checkpoints)
+{
+    const config *c = a->sim->cfg;
+    const saver *v = a->checkpoints;
+    const int block = a->sim->plan.block_steps;
+    if (isinf(a->deadline_s)) return true;
+    const state_stats stats = v->writer ? state_writer_stats(v->writer) : (state_stats){ 0 };
+    const double pass_s = block > 1 ? a->per_step_s * block : 0; /* nothing ends it before its time */
+    double write_s = 1 + config_state_bytes(c) / slow_disk_bytes_per_s;
+    if (stats.count > 0)
+        write_s = 1.5 * (stats.snapshot_s + stats.write_s + (isnan(stats.verify_s) ? 0 : stats.verify_s)) /
+                  (double)stats.count;
+    if (v->writer && state_writer_busy(v->writer)) checkpoints++;
+    if (c->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
+    return timer_now_s() + write_s * checkpoints + margin_s <= a->deadline_s - pass_s;
+}
+
+static loop_end reason_to_leave(const attention *a, bool due)
+{
+    if (a->checkpoints->stop) return LOOP_FAILED;
+    if (stop_asked) return LOOP_STOPPED;
+    return have_time(a, due ? 2 : 1) ? LOOP_DONE : LOOP_OUT_OF_TIME;
+}
+
+/* At every step boundary; the same on all ranks. due: a checkpoint is, which is the last one where it would
+ * leave no time for another before the deadline. */
+static loop_end attention_look(attention *a, bool due)
+{
+    const topology *top = &a->sim->top;
+    const int64_t level = a->sim->level, taken = level - a->last_step;
+    if (level == a->sim->cfg->time.steps || isinf(a->deadline_s)) due = false;
+    if (level < a->next_step && !due) return LOOP_DONE;
+    const double now_s = timer_now_s(), passed_s = now_s - a->last_s;
+    a->per_step_s = passed_s / (double)(taken > 0 ? taken : 1);
+    const double steps = fmin(look_every_s / fmax(a->per_step_s, 1e-9), 2.0 * (double)taken + 1);
+    int64_t mine[2] = { reason_to_leave(a, due), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
+            all[2];
+    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, top->comm));
+    a->last_s = now_s;
+    a->last_step = level;
+    a->next_step = level + all[1];
+    return (loop_end)all[0];
 }
 
 /* ---- progress ---- */
@@ -131,11 +230,15 @@ static int64_t to_next(int64_t every, int64_t level) { return every > 0 ? every 
 
 /* How many steps there are before something is to be done: at the end of the run, at norms, checkpoints and
  * frames, and, to a pass's length, when the ranks look at their flags. */
-static int64_t steps_to_go(const config *c, const attention *look, const norms *n, int64_t level)
+static int64_t steps_to_go(const attention *look, const norms *n)
 {
+    const sim *s = n->sim;
+    const config *c = s->cfg;
+    const int64_t level = s->level, block = s->plan.block_steps;
     const int64_t to_save = least(to_next(c->checkpoint.every, level), to_next(c->output.every, level));
-    const int64_t to_look = least(attention_steps_to_go(look), norms_steps_to_go(n));
-    const int64_t steps = least(c->time.steps - level, least(to_save, to_look));
+    const int64_t to_look = (look->next_step - level + block - 1) / block * block;
+    const int64_t to_norm = n->pending >= 0 && c->time.tolerance > 0 ? 1 : to_next(c->time.norm_every, level);
+    const int64_t steps = least(least(c->time.steps - level, to_save), least(to_look, to_norm));
     return steps < 1 ? 1 : steps;
 }
 
@@ -149,7 +252,7 @@ static bool add_to_series(const loop *l, loop_result *r)
     watchdog_phase("series");
     const bool ok = series_add(l->frames, &r->why);
     watchdog_phase("steps");
-    clock_restart(l->ticks);
+    clock_tick(l->ticks, 0);
     r->series_s += timer_now_s() - begin_s;
     return ok;
 }
@@ -159,21 +262,21 @@ loop_result loop_run(sim *s, loop l)
     const config *c = s->cfg;
     const kind_row *kind = config_kind_of(c);
     const int64_t first = s->level;
-    loop_result r = { .end = LOOP_DONE };
+    loop_result r = { .end = LOOP_DONE, .last_change = NAN, .infinite_level = -1 };
     progress bar;
     progress_begin(&bar, c, s->top.rank, first,
                    l.ceiling_bytes_per_s / kind->words / (double)dtype_bytes(c->problem.type));
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     attention look = attention_begin(s, l.checkpoints, l.start_s);
-    norms changes = norms_begin(s);
+    norms changes = { s, &r, -1 };
     const double begin_s = timer_now_s();
-    clock_restart(l.ticks);
+    clock_tick(l.ticks, 0);
     if (series_due(c, first) && !add_to_series(&l, &r)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
         step_probe *probe = timeline_probe(l.timeline, s->level);
-        const int64_t most = steps_to_go(c, &look, &changes, s->level);
+        const int64_t most = steps_to_go(&look, &changes);
         const int steps = sim_advance(s, (sim_request){ most, c->time.norm_every, true, probe });
         sim_inject_device_error(s);
         clock_tick(l.ticks, steps);
@@ -194,7 +297,7 @@ loop_result loop_run(sim *s, loop l)
             r.end = LOOP_FAILED;
             break;
         }
-        progress_show(&bar, s->level, changes.last);
+        progress_show(&bar, s->level, r.last_change);
         if (converged) r.end = LOOP_DONE;
     }
     if (!saver_finish(l.checkpoints)) {
@@ -204,9 +307,6 @@ loop_result loop_run(sim *s, loop l)
     if (l.checkpoints->writer) r.checkpoint_s = state_writer_stats(l.checkpoints->writer).stall_s;
     clock_flush(l.ticks);
     r.steps_run = s->level - first;
-    r.last_change = changes.last;
-    r.infinite_level = changes.infinite;
-    r.norm_s = changes.seconds;
     r.loop_s = timer_now_s() - begin_s;
     progress_end(&bar);
     return r;

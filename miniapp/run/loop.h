@@ -54,9 +54,11 @@ int saver_check_folders(saver *v, sentence *why);
 bool saver_is_sure(const config *c);
 
 /* A writer with these options, and those that the deck has for all states; rank 0 says what dead runs had
- * left there. NULL with status, and one sentence in why that names the key. Collective. */
-state_writer *saver_make_writer(sim *s, const char *key, state_writer_options o, state_status *status,
-                                sentence *why);
+ * left there. *w is NULL with a status, and one sentence in why that names the key. Collective. */
+state_status saver_make_writer(state_writer **w, sim *s, const char *key, state_writer_options o,
+                               sentence *why);
+/* state_writer_begin; rank 0 says which state of another problem made room. Collective. */
+state_status saver_begin(state_writer *w, const state_request *r, sentence *why);
 /* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake.
  * Collective. */
 state_status saver_open(saver *v, sentence *why);
@@ -72,15 +74,15 @@ bool saver_finish(saver *v);
 
 /* ---- series.c ---- */
 
-/* The levels that a run keeps on its way: every output.every steps, from step 0 on, a state file in
- * output.series and a frame of output.picture. The steps wait meanwhile, and none of it counts as theirs. */
+/* The levels that a run keeps: every output.every steps, from step 0 on, a state file in output.series and a
+ * frame of output.picture, for which the steps wait and which count as none; the last one as output.final and
+ * output.picture. */
 typedef struct series { /* before series_open all else is zero */
     sim *sim;
     const char *deck_text;         /* the resolved deck, stored in every state file; neither is owned */
-    state_writer *writer;          /* into output.series */
+    state_writer *writer, *final;  /* into output.series, of output.final; NULL: not asked for */
     picture_scale scale;           /* of the frames, */
     char folder[STATE_PATH_BYTES]; /* which stand there */
-    int64_t states;                /* files that this run added */
 } series;
 
 /* Is level one of those that are kept? */
@@ -90,45 +92,9 @@ bool series_due(const config *c, int64_t level);
 int series_open(series *v, sentence *why);
 /* This level, which is due; nothing else may use the sim's host memory meanwhile. False: why. */
 bool series_add(series *v, sentence *why);
-/* output.picture: the last level, and the frames of those before. False: why. */
-bool series_picture(const series *v, sentence *why);
+/* The last level. False: why. */
+bool series_end(const series *v, sentence *why);
 void series_close(series *v);
-
-/* ---- attention.c ---- */
-
-/* Why a run ends before its last step: a signal, its deadline, a checkpoint that failed.
- *
- * All ranks leave at the same step, so they look at their flags together, at steps that all of them know.
- * Looking costs a small all-reduce, so it is done about every tenth of a second; rank 0 tells in the same
- * message how many steps that is.
- *
- * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970)
- * where Slurm sets it, else never. A run leaves so early that its last checkpoint is on disk by then. */
-typedef enum loop_end {                   /* of several reasons the last counts */
-                        LOOP_DONE,        /* none to leave early */
-                        LOOP_OUT_OF_TIME, /* the deadline; as for a signal a checkpoint is to be written */
-                        LOOP_STOPPED,     /* a signal */
-                        LOOP_FAILED       /* a checkpoint or a frame could not be written */
-} loop_end;
-
-typedef struct attention {
-    sim *sim; /* not owned, as is: */
-    const saver *checkpoints;
-    double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
-    int64_t next_step, last_step; /* when the ranks look next, and looked last */
-    double last_s, per_step_s;
-} attention;
-
-/* Catches USR1, TERM and INT from here on; a second INT ends the process at once. Before the loop. */
-void attention_catch_signals(void);
-
-/* From the level of s. start_s: when the run began. Collective. */
-attention attention_begin(sim *s, const saver *checkpoints, double start_s);
-/* Steps, in whole passes, up to the next look. */
-int64_t attention_steps_to_go(const attention *a);
-/* At every step boundary; the same on all ranks. due: a checkpoint is, which is the last one where it would
- * leave no time for another before the deadline. */
-loop_end attention_look(attention *a, bool due);
 
 /* ---- loop.c: progress, a line on a terminal, redrawn; plain lines where stderr is not one ---- */
 
@@ -162,6 +128,16 @@ typedef struct verify_result {
 verify_result verify_level(sim *s);
 
 /* ---- loop.c ---- */
+
+typedef enum loop_end {                   /* of several reasons the last counts */
+                        LOOP_DONE,        /* none to leave early */
+                        LOOP_OUT_OF_TIME, /* the deadline; as for a signal a checkpoint is to be written */
+                        LOOP_STOPPED,     /* a signal */
+                        LOOP_FAILED       /* a checkpoint or a frame could not be written */
+} loop_end;
+
+/* Catches USR1, TERM and INT from here on; a second INT ends the process at once. Before the loop. */
+void loop_catch_signals(void);
 
 typedef struct loop_result {
     loop_end end;

@@ -35,35 +35,38 @@ int saver_check_folders(saver *v, sentence *why)
     return 0;
 }
 
-state_writer *saver_make_writer(sim *s, const char *key, state_writer_options o, state_status *status,
-                                sentence *why)
+state_status saver_make_writer(state_writer **w, sim *s, const char *key, state_writer_options o,
+                               sentence *why)
 {
     sentence note, reason = { "" };
+    state_status status;
     o.writers = s->cfg->checkpoint.writers;
     o.verify = s->cfg->checkpoint.verify;
-    state_writer *w = state_writer_create(s->top.comm, &o, status, &note, &reason);
+    *w = state_writer_create(s->top.comm, &o, &status, &note, &reason);
     if (note.text[0]) cmd_say(0, "%s", note.text);
-    if (!w) sentence_set(why, "%s: %s", key, reason.text);
-    return w;
+    if (!*w) sentence_set(why, "%s: %s", key, reason.text);
+    return status;
+}
+
+state_status saver_begin(state_writer *w, const state_request *r, sentence *why)
+{
+    const state_status status = state_writer_begin(w, r, why);
+    const state_stats stats = state_writer_stats(w);
+    if (stats.aside.text[0]) cmd_say(0, "%s", stats.aside.text);
+    return status;
 }
 
 state_status saver_open(saver *v, sentence *why)
 {
     sim *s = v->sim;
     const config *c = s->cfg;
-    state_level level;
-    sim_state_describe(s, v->deck_text, &level);
     const state_writer_options o = {
         .folder = c->checkpoint.dir,
-        .next = &level,
-        .every = c->checkpoint.every,
-        .last = c->time.steps,
         .keep = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every },
         .async = c->checkpoint.async && !sim_has_free_level(s),
     };
-    state_status status;
-    v->writer = saver_make_writer(s, "checkpoint.dir", o, &status, why);
-    if (!v->writer) return status;
+    const state_status status = saver_make_writer(&v->writer, s, "checkpoint.dir", o, why);
+    if (status != STATE_OK) return status;
     if (c->checkpoint.async && sim_has_free_level(s))
         plan_add_note(&s->plan, false,
                       "the steps wait while a checkpoint is written: the level is put aside where the next "
@@ -127,14 +130,10 @@ bool saver_save(saver *v, bool waited_for)
     watchdog_phase("checkpoint");
     snapshot_take(v->snapshot, v->deck_text, &level);
     const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
-    hear(v, state_writer_begin(v->writer, &asked, &v->why), waited_for);
+    hear(v, saver_begin(v->writer, &asked, &v->why), waited_for);
     watchdog_phase("steps");
-    if (goes_on) {
-        clock_tick(v->ticks, 0);
-    } else {
-        if (!v->stop) wait_for(v, waited_for);
-        clock_restart(v->ticks);
-    }
+    if (!goes_on && !v->stop) wait_for(v, waited_for);
+    clock_tick(v->ticks, 0);
     return !v->stop;
 }
 

@@ -16,21 +16,6 @@ bool series_due(const config *c, int64_t level)
     return (keeps_states(c) || keeps_frames(c)) && level % c->output.every == 0;
 }
 
-static state_status open_states(series *v, sentence *why)
-{
-    const config *c = v->sim->cfg;
-    state_status status;
-    state_level level;
-    sim_state_describe(v->sim, v->deck_text, &level);
-    const state_writer_options o = { .folder = c->output.series,
-                                     .next = &level,
-                                     .every = c->output.every,
-                                     .last = c->time.steps,
-                                     .one_file_bytes = STATE_ONE_FILE_BYTES };
-    v->writer = saver_make_writer(v->sim, "output.series", o, &status, why);
-    return status;
-}
-
 static state_status open_frames(series *v, sentence *why)
 {
     const sim *s = v->sim;
@@ -40,25 +25,30 @@ static state_status open_frames(series *v, sentence *why)
                                 .high = c->output.picture_high,
                                 .fixed = c->output.picture_low < c->output.picture_high };
     (void)frames_folder(v->folder, sizeof v->folder, c->output.picture); /* longer than any path of a deck */
-    /* it draws for all */
-    state_status status = s->top.rank == 0 ? state_make_folder(MPI_COMM_NULL, v->folder, &reason) : STATE_OK;
+    state_status status = STATE_OK;
+    if (s->top.rank == 0) { /* it draws for all */
+        status = state_make_folder(v->folder, &reason);
+        /* a run that goes on keeps the frames up to its first level */
+        const int code = status == STATE_OK ? frames_clear(v->folder, s->level > 0 ? s->level : -1) : 0;
+        if (code)
+            status = state_fail(STATE_IO, &reason, "an older run's frames in %.700s cannot be deleted: %s",
+                                v->folder, strerror(code));
+    }
     status = state_agree(s->top.comm, status, &reason);
     if (status != STATE_OK) sentence_set(why, "output.picture: %s", reason.text);
-    if (status != STATE_OK) return status;
-    /* a run that goes on keeps the frames up to its first level */
-    int code = s->top.rank == 0 ? frames_clear(v->folder, s->level > 0 ? s->level : -1) : 0;
-    MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, s->top.comm));
-    if (!code) return STATE_OK;
-    sentence_set(why, "output.picture: an older run's frames in %.700s cannot be deleted: %s", v->folder,
-                 strerror(code));
-    return STATE_IO;
+    return status;
 }
 
 int series_open(series *v, sentence *why)
 {
     const config *c = v->sim->cfg;
+    const state_writer_options final = { .file = c->output.final, .one_file_bytes = STATE_ONE_FILE_BYTES },
+                               states = { .folder = c->output.series,
+                                          .one_file_bytes = STATE_ONE_FILE_BYTES };
     state_status status = STATE_OK;
-    if (keeps_states(c)) status = open_states(v, why);
+    if (c->output.final[0]) status = saver_make_writer(&v->final, v->sim, "output.final", final, why);
+    if (status == STATE_OK && keeps_states(c))
+        status = saver_make_writer(&v->writer, v->sim, "output.series", states, why);
     if (status == STATE_OK && keeps_frames(c)) status = open_frames(v, why);
     return state_exit(status);
 }
@@ -77,27 +67,32 @@ static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
                          why);
 }
 
+static bool save(const series *v, state_writer *w, sentence *why)
+{
+    state_level level;
+    sim_snapshot(v->sim, v->deck_text, &level);
+    return saver_begin(w, &(state_request){ .level = &level }, why) == STATE_OK;
+}
+
 bool series_add(series *v, sentence *why)
 {
-    sim *s = v->sim;
-    const config *c = s->cfg;
-    if (keeps_states(c)) {
-        state_level level;
-        sim_snapshot(s, v->deck_text, &level);
-        if (state_writer_begin(v->writer, &(state_request){ .level = &level }, why) != STATE_OK) return false;
-        v->states++;
-    }
     char path[STATE_PATH_BYTES + 32];
-    frames_path(path, sizeof path, v->folder, s->level);
-    return !keeps_frames(c) || draw(s, path, &v->scale, why);
+    if (v->writer && !save(v, v->writer, why)) return false;
+    frames_path(path, sizeof path, v->folder, v->sim->level);
+    return !keeps_frames(v->sim->cfg) || draw(v->sim, path, &v->scale, why);
 }
 
-bool series_picture(const series *v, sentence *why)
+bool series_end(const series *v, sentence *why)
 {
-    sim *s = v->sim;
-    const config *c = s->cfg;
+    const config *c = v->sim->cfg;
     picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
-    return draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why);
+    if (v->final && !save(v, v->final, why)) return false;
+    return !c->output.picture[0] ||
+           draw(v->sim, c->output.picture, asked.low < asked.high ? &asked : NULL, why);
 }
 
-void series_close(series *v) { state_writer_destroy(&v->writer); }
+void series_close(series *v)
+{
+    state_writer_destroy(&v->writer);
+    state_writer_destroy(&v->final);
+}

@@ -103,14 +103,14 @@ static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: th
 typedef struct passes {
     sim *s;
     box cells;
-    const plan_way *way; /* lengths of blocks, or forms */
-    int variants;        /* of the kernel, with each of which a length is tried */
-    int steps;           /* of a persistent pass */
-    int launches;        /* that are timed together */
-    int hot;             /* the variant that hot_s times */
+    const plan_way *way;  /* lengths of blocks, or forms */
+    int variants;         /* of the kernel, with each of which a length is tried */
+    int persistent_steps; /* of a persistent pass; 0: another */
+    int launches;         /* that are timed together */
+    int hot;              /* the variant that hot_s times */
 } passes;
 
-/* The kernel alone on these cells: seconds of a launch of `steps` steps. */
+/* The kernel alone on these cells, or the persistent one on all: seconds of a launch of `steps` steps. */
 static double kernel_s(const passes *t, int steps)
 {
     sim *s = t->s;
@@ -121,7 +121,10 @@ static double kernel_s(const passes *t, int steps)
     void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
     sim_stamp(s);
     for (int i = 0; i < t->launches; i++) {
-        if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &t->cells, 1, stream);
+        if (t->persistent_steps > 0)
+            DEVICE_CALL(d, persistent_pass, f, next.u, cur.u, steps, &s->pass.sides,
+                        persistent_links_memory(s->persistent), NULL, stream);
+        else if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &t->cells, 1, stream);
         else
             DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, t->cells, steps,
                         &s->pass.sides, NULL, stream);
@@ -198,14 +201,8 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
 static double persistent_step_s(void *context, int way)
 {
     const passes *t = context;
-    sim *s = t->s;
-    device *d = s->dev;
-    MPI_CHECK(ranks_barrier(s->top.comm));
-    sim_stamp(s);
-    for (int i = 0; i < t->launches; i++)
-        DEVICE_CALL(d, persistent_pass, &s->plan.grid.shape, s->next.u, s->now.u, t->steps, &s->pass.sides,
-                    persistent_links_memory(s->persistent), NULL, s->streams.stream[0]);
-    return sim_since_stamp_s(s) / t->launches / t->steps;
+    MPI_CHECK(ranks_barrier(t->s->top.comm));
+    return kernel_s(t, t->persistent_steps) / t->persistent_steps;
 }
 
 /* One launch of `steps` steps, or several of a few. */
@@ -217,7 +214,7 @@ static double persistent(void *context, const plan *p, int steps, sentence *why)
     if (!sim_make_persistent(s, why)) return INFINITY;
     sim_touch(s);
     passes t = { .s = s,
-                 .steps = steps,
+                 .persistent_steps = steps,
                  .launches = steps < PERSISTENT_STEPS ? PERSISTENT_STEPS / steps : 1 };
     trial_run(&(trial){ .ways = 1, .warm_up = 1, .least = ROUNDS_LEAST }, persistent_step_s, &t, &seconds,
               s->top.comm);

@@ -26,7 +26,7 @@ static int64_t problem = 7; /* of how many columns the states are that are made;
 static void make_dir(const char *name)
 {
     snprintf(dir, sizeof dir, "%s/%s", folder, name);
-    assert_int_equal(state_make_folder(MPI_COMM_WORLD, dir, &why), STATE_OK);
+    assert_int_equal(state_make_folder(dir, &why), STATE_OK);
 }
 
 static state_info one_part(int64_t step)
