@@ -150,6 +150,7 @@ void attempt_init(attempt *a, const char *path, const state_level *l, int parts,
     memset(s, 0, sizeof *s);
     memset(a->sum, 0, sizeof a->sum);
     a->fd = -1;
+    a->marked = false;
     a->verify_s = 0;
     snprintf(a->path, sizeof a->path, "%s", path);
     snprintf(a->folder, sizeof a->folder, "%.4000s/%.*s.%08" PRIx32, a->dir, state_stem_bytes(path),
@@ -175,13 +176,12 @@ void attempt_init(attempt *a, const char *path, const state_level *l, int parts,
 /* ---- write ---- */
 
 /* The first writer makes the folder. Each puts the mark there: so no host looks for a name that it may have
- * known as missing. The mark is on disk before any part: the next run finds what a power cut leaves, too. */
+ * known as missing. */
 state_status attempt_make_part(attempt *a)
 {
     char path[STATE_PATH_BYTES];
     if (a->number < 0) return STATE_OK;
-    int code = mkdir(a->folder, 0777) != 0 && errno != EEXIST ? errno : put_mark(a->folder);
-    if (!code) code = replace_sync_folder(a->folder);
+    const int code = mkdir(a->folder, 0777) != 0 && errno != EEXIST ? errno : put_mark(a->folder);
     if (code) return state_file_failed("make the folder", a->folder, code, &a->why);
     const state_status status = state_part_create(&a->s, a->number, &a->why);
     if (status != STATE_OK) return status;
@@ -197,7 +197,9 @@ state_status attempt_write(attempt *a, const collect_window *v)
     const char *data = v->data;
     uint64_t at = (uint64_t)p->of[v->field].at_bytes +
                   (uint64_t)box_at(p->of[v->field].cells, v->cells.x0, v->cells.y0) * word;
-    int code = 0;
+    /* The mark is on disk before any cell: the next run finds what a power cut leaves, too. */
+    int code = a->marked ? 0 : replace_sync_folder(a->folder);
+    a->marked = true;
     for (int64_t n = 0; n < state_blocks(v->cells, a->s.type) && !code; n++) {
         const size_t bytes = (size_t)box_cells(state_piece(v->cells, a->s.type, 1, n)) * word;
         a->s.crc[p->block[v->field] + v->block + n] = crc32c(0, data, bytes);

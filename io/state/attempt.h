@@ -42,6 +42,7 @@ typedef struct attempt {
     state_info s;     /* its path is that of the file which has the table: of one file not yet NAME.h5 */
     int rank, number; /* of this rank's part; -1: it writes none */
     int fd;           /* of the part */
+    bool marked;      /* the mark is on disk */
     uint64_t sum[2][STATE_FIELDS_MAX]; /* this rank's shares of fingerprints: on the device; as read back */
     double verify_s;
     sentence why; /* of what failed last */

@@ -135,14 +135,17 @@ state_status state_set_aside(const char *path, const state_info *next, sentence 
 {
     state_info s;
     sentence ignored;
-    char aside[STATE_PATH_BYTES];
+    char aside[STATE_PATH_BYTES], number[16] = "";
+    struct stat info;
     int code = 0;
     note->text[0] = '\0';
     if (state_index_read(path, &s, &ignored) == STATE_OK && !state_is_alike(&s, next)) {
-        snprintf(aside, sizeof aside, "%.*s.%s-%" PRId64 "x%" PRId64 "-%s.h5",
-                 (int)(strlen(path) - strlen(".h5")), path, s.kind, s.field[0].nx, s.field[0].ny,
-                 dtype_name(s.type));
-        attempt_delete_state(aside); /* of that problem and step, too */
+        for (int n = 2;; snprintf(number, sizeof number, ".%d", n++)) { /* until no state has the name */
+            snprintf(aside, sizeof aside, "%.*s.%s-%" PRId64 "x%" PRId64 "-%s%s.h5",
+                     (int)(strlen(path) - strlen(".h5")), path, s.kind, s.field[0].nx, s.field[0].ny,
+                     dtype_name(s.type), number);
+            if (lstat(aside, &info) != 0) break;
+        }
         code = rename(path, aside) == 0 ? 0 : errno;
         sentence_set(note, "%s, a state of another problem, is kept as %s", path, aside);
     }

@@ -20,7 +20,7 @@ state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t 
 /* IO where a folder has the name of a state in dir. By one rank. */
 state_status state_check_names(const char *dir, sentence *why);
 /* `next` is to get the name step_NNNNNNNNNN.h5. A state of another problem (kind, type, grid) that has it is
- * kept as step_NNNNNNNNNN.KIND-NXxNY-TYPE.h5, and *note says so, else "". By one rank. */
+ * kept as step_NNNNNNNNNN.KIND-NXxNY-TYPE.h5 (.2.h5, .3.h5 ..), and *note says so, else "". By one rank. */
 state_status state_set_aside(const char *path, const state_info *next, sentence *note, sentence *why);
 
 /* A look at what another host made ended with `code`: is it worth another look? A network file system may
