@@ -182,9 +182,11 @@ static const ladder_parameter parameters[] = {
             .destroy = exchange_destroy, .clock = LADDER_CLOCK_HOST, .variant = (int)(WAY)*BENCH_CUTS + CUT, \
             .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK, LADDER_SCAN(BYTES, VALUES)          \
     }
-#define PATTERNS_OF(NAME, HOW, RUN, WAY)                                         \
-    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, BENCH_PAIRS, sizes),     \
-        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, BENCH_ROWS, sizes), \
+#define PAIR_AND_RING_OF(NAME, HOW, RUN, WAY)                                \
+    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, BENCH_PAIRS, sizes), \
+        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, BENCH_ROWS, sizes)
+#define PATTERNS_OF(NAME, HOW, RUN, WAY)   \
+    PAIR_AND_RING_OF(NAME, HOW, RUN, WAY), \
         RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, BENCH_BLOCKS, grid_sizes)
 
 static const ladder_rung rungs[] = {
@@ -196,10 +198,8 @@ static const ladder_rung rungs[] = {
     PATTERNS_OF("mapped", "packed into pinned memory", exchange, TRANSPORT_MAPPED),
     PATTERNS_OF("peer", "stored into peers' memory", exchange, TRANSPORT_PEER),
     PATTERNS_OF("nccl", "NCCL on the stream", exchange, TRANSPORT_NCCL),
-    RUNG("copy_engine_pair", "copy engines into place, one neighbour", link, LINK(ENGINE), BENCH_PAIRS, sizes),
-    RUNG("copy_engine_ring", "copy engines into place, two neighbours", link, LINK(ENGINE), BENCH_ROWS, sizes),
-    RUNG("bulk_peer_pair", "bulk stores into place, one neighbour", link, LINK(BULK), BENCH_PAIRS, sizes),
-    RUNG("bulk_peer_ring", "bulk stores into place, two neighbours", link, LINK(BULK), BENCH_ROWS, sizes),
+    PAIR_AND_RING_OF("copy_engine", "copy engines into place", link, LINK(ENGINE)),
+    PAIR_AND_RING_OF("bulk_peer", "bulk stores into place", link, LINK(BULK)),
 };
 
 static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)

@@ -134,13 +134,9 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
     bench_link *l = CHECK_CALLOC(1, sizeof *l);
-    *l = (bench_link){ .world = world,
-                       .d = d,
-                       .stream = s,
-                       .comm = comm,
-                       .by = by,
-                       .count = count,
-                       .rank = ranks_mine(comm) };
+    *l = (bench_link){
+        .world = world, .d = d, .stream = s, .comm = comm, .by = by, .count = count, .rank = ranks_mine(comm)
+    };
     l->sends = by != BENCH_LINK_ONEWAY || l->rank == world->sender;
     l->receives = by != BENCH_LINK_ONEWAY || !l->sends;
     for (int i = 0; i < count; i++) {
@@ -248,7 +244,9 @@ const char *bench_link_way(const bench_link *l)
 {
     if (l->d->kind == DEVICE_HOST) return "MPI";
     if (!l->peer) return l->memory == DEVICE_MEMORY_DEVICE ? "MPI, device" : "MPI, pinned";
-    return l->by == BENCH_LINK_ENGINE ? "copy engine" : l->by == BENCH_LINK_BULK ? "bulk stores" : "peer copy";
+    return l->by == BENCH_LINK_ENGINE ? "copy engine"
+           : l->by == BENCH_LINK_BULK ? "bulk stores"
+                                      : "peer copy";
 }
 
 static void run_many(void *link, int runs)
