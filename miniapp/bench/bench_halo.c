@@ -7,8 +7,8 @@
 #include "ranks/check.h"
 #include "transports/message.h"
 
-/* Ways beside the transports. */
-enum { MPI_ALONE = TRANSPORT_KINDS, LINK_BOTH, LINK_ONEWAY, COPY_ENGINE, BULK_PEER };
+/* Ways are the transports, and behind them the bare link's. */
+#define LINK(BY) (TRANSPORT_KINDS + (int)BENCH_LINK_##BY)
 enum { BYTES, CHUNK }; /* parameters */
 
 typedef struct exchange {
@@ -32,7 +32,7 @@ static void make_messages(exchange *e, bool grid)
         const int dx = decomp_dx[k], dy = decomp_dy[k];
         if (e->dec.neighbour[k] < 0 || (!grid && dx != 0)) continue;
         const int64_t cells = (dx == 0 ? e->shape.nx : depth) * (dy == 0 ? e->shape.ny : depth);
-        e->message[e->messages++] = (bench_link_message){ e->dec.neighbour[k], true, true, cells * word };
+        e->message[e->messages++] = (bench_link_message){ e->dec.neighbour[k], cells * word };
     }
 }
 
@@ -133,32 +133,18 @@ static void exchange_destroy(ladder_case *c)
 
 /* ---- rungs without a halo: the bare link, messages, rows stored where they belong ---- */
 
-static bench_link_by by_of(int way)
-{
-    switch (way) {
-    case MPI_ALONE: return BENCH_LINK_MESSAGES;
-    case COPY_ENGINE: return BENCH_LINK_ENGINE;
-    case BULK_PEER: return BENCH_LINK_BULK;
-    default: return BENCH_LINK_SHORTEST;
-    }
-}
-
 static int link_prepare(ladder_case *c)
 {
-    const int way = bench_way_of(c->rung);
-    const bool bare = way == LINK_BOTH || way == LINK_ONEWAY;
+    const bench_link_by by = (bench_link_by)(bench_way_of(c->rung) - TRANSPORT_KINDS);
+    const bool bare = by < BENCH_LINK_MESSAGES;
     exchange *e = make_exchange(c);
     if (!e) return 0;
     for (int i = 0; i < e->messages; i++) c->work += (double)e->message[i].bytes;
     c->size = (int64_t)c->work / (bare ? 1 : (int64_t)dtype_bytes(c->type));
-    c->uneven = way == LINK_ONEWAY;
+    c->uneven = by == BENCH_LINK_ONEWAY;
     if (!bare) bench_link_ceiling(c, e->comm, e->message, e->messages);
-    if (way == LINK_ONEWAY) {
-        e->message[0].send = e->dec.rank == bench_world_of(c)->sender;
-        e->message[0].receive = !e->message[0].send;
-    }
-    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, by_of(way), e->message,
-                                e->messages, &c->missing);
+    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, by, e->message, e->messages,
+                                &c->missing);
     if (e->link) c->missing.text[0] = '\0';
     return 0;
 }
@@ -196,29 +182,29 @@ static const ladder_parameter parameters[] = {
             .destroy = exchange_destroy, .clock = LADDER_CLOCK_HOST, .variant = (int)(WAY)*BENCH_CUTS + CUT, \
             .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK, LADDER_SCAN(BYTES, VALUES)          \
     }
-#define PATTERNS_OF(NAME, HOW, RUN, WAY)                                         \
-    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, BENCH_PAIRS, sizes),     \
-        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, BENCH_ROWS, sizes), \
+#define PAIR_AND_RING_OF(NAME, HOW, RUN, WAY)                                \
+    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, BENCH_PAIRS, sizes), \
+        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, BENCH_ROWS, sizes)
+#define PATTERNS_OF(NAME, HOW, RUN, WAY)   \
+    PAIR_AND_RING_OF(NAME, HOW, RUN, WAY), \
         RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, BENCH_BLOCKS, grid_sizes)
 
 static const ladder_rung rungs[] = {
-    RUNG("link_oneway", "bare link, one direction", link, LINK_ONEWAY, BENCH_PAIRS, sizes),
-    RUNG("link_both", "bare link, both directions at once", link, LINK_BOTH, BENCH_PAIRS, sizes),
-    PATTERNS_OF("mpi", "MPI alone", link, MPI_ALONE),
+    RUNG("link_oneway", "bare link, one direction", link, LINK(ONEWAY), BENCH_PAIRS, sizes),
+    RUNG("link_both", "bare link, both directions at once", link, LINK(SHORTEST), BENCH_PAIRS, sizes),
+    PATTERNS_OF("mpi", "MPI alone", link, LINK(MESSAGES)),
     PATTERNS_OF("staged", "through pinned memory", exchange, TRANSPORT_STAGED),
     PATTERNS_OF("aware", "device memory to MPI", exchange, TRANSPORT_AWARE),
     PATTERNS_OF("mapped", "packed into pinned memory", exchange, TRANSPORT_MAPPED),
     PATTERNS_OF("peer", "stored into peers' memory", exchange, TRANSPORT_PEER),
     PATTERNS_OF("nccl", "NCCL on the stream", exchange, TRANSPORT_NCCL),
-    RUNG("copy_engine_pair", "copy engines into place, one neighbour", link, COPY_ENGINE, BENCH_PAIRS, sizes),
-    RUNG("copy_engine_ring", "copy engines into place, two neighbours", link, COPY_ENGINE, BENCH_ROWS, sizes),
-    RUNG("bulk_peer_pair", "bulk stores into place, one neighbour", link, BULK_PEER, BENCH_PAIRS, sizes),
-    RUNG("bulk_peer_ring", "bulk stores into place, two neighbours", link, BULK_PEER, BENCH_ROWS, sizes),
+    PAIR_AND_RING_OF("copy_engine", "copy engines into place", link, LINK(ENGINE)),
+    PAIR_AND_RING_OF("bulk_peer", "bulk stores into place", link, LINK(BULK)),
 };
 
 static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 {
-    if (kind == DEVICE_HOST && bench_way_of(r) >= COPY_ENGINE) return "needs a GPU";
+    if (kind == DEVICE_HOST && bench_way_of(r) >= LINK(ENGINE)) return "needs a GPU";
     return bench_world_unsent(r, kind, ranks);
 }
 

@@ -9,8 +9,6 @@
 #include "transports/message.h"
 #include "transports/peer.h"
 
-typedef enum way { LINK_COPY, LINK_ENGINE, LINK_BULK, LINK_MPI_DEVICE, LINK_MPI } way;
-
 struct bench_link {
     const bench_world *world;
     device *d;
@@ -20,10 +18,11 @@ struct bench_link {
     int64_t at[BENCH_LINK_MESSAGES_MAX]; /* offset of each into the buffers */
     int count, rank;                     /* rank: of this one in comm */
     int64_t bytes;
-    way way;
+    bench_link_by by;
+    bool sends, receives;
     device_memory memory;
     char *out, *in;
-    peer *peer;
+    peer *peer;                            /* NULL: messages go by MPI */
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
     /* Flags lie behind `in`. A stream and its event for each message: copies go beside each other. */
     ladder_direct direct[BENCH_LINK_MESSAGES_MAX];
@@ -48,7 +47,7 @@ bool bench_link_carries(ladder_case *c)
     return !why || sentence_refuse(&c->missing, "%s", why);
 }
 
-static bool is_direct(const bench_link *l) { return l->way == LINK_ENGINE || l->way == LINK_BULK; }
+static bool tells_others(const bench_link *l) { return l->by >= BENCH_LINK_ENGINE; }
 
 static bool stores_in_bulk(const bench_link *l, sentence *why)
 {
@@ -72,26 +71,24 @@ static bool maps_theirs(bench_link *l, sentence *why)
 }
 
 /* Others' memory where every rank reaches it, on all ranks or none; the host device always takes messages. */
-static bool choose_way(bench_link *l, bench_link_by by, sentence *why)
+static bool choose_way(bench_link *l, sentence *why)
 {
     const bool gpu = l->d->kind == DEVICE_CUDA;
-    l->way = LINK_MPI;
-    if (by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
-    if (gpu && by != BENCH_LINK_MESSAGES && maps_theirs(l, why))
-        l->way = by == BENCH_LINK_ENGINE ? LINK_ENGINE : by == BENCH_LINK_BULK ? LINK_BULK : LINK_COPY;
-    else if (by >= BENCH_LINK_ENGINE) return false;
-    else if (gpu && !bench_link_unaware(l->world, l->d)) l->way = LINK_MPI_DEVICE;
-    l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
+    if (l->by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
+    const bool reached = gpu && l->by != BENCH_LINK_MESSAGES && maps_theirs(l, why);
+    if (!reached && tells_others(l)) return false;
+    const bool on_gpu = reached || (gpu && !bench_link_unaware(l->world, l->d));
+    l->memory = on_gpu ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
     return true;
 }
 
 static void make_buffers(bench_link *l)
 {
     device *d = l->d;
-    const int64_t block_bytes = l->way == LINK_MPI_DEVICE ? message_block_bytes(l->bytes) : l->bytes;
-    DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->out);
+    const size_t block_bytes = (size_t)(l->peer ? l->bytes : message_block_bytes(l->bytes));
+    DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->out);
     if (l->peer) l->in = peer_own(l->peer);
-    else DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
+    else DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->in);
 }
 
 /* Byte number `at` of the message that this rank sends with this tag. */
@@ -138,19 +135,21 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
     assert(count <= BENCH_LINK_MESSAGES_MAX);
     bench_link *l = CHECK_CALLOC(1, sizeof *l);
     *l = (bench_link){
-        .world = world, .d = d, .stream = s, .comm = comm, .count = count, .rank = ranks_mine(comm)
+        .world = world, .d = d, .stream = s, .comm = comm, .by = by, .count = count, .rank = ranks_mine(comm)
     };
+    l->sends = by != BENCH_LINK_ONEWAY || l->rank == world->sender;
+    l->receives = by != BENCH_LINK_ONEWAY || !l->sends;
     for (int i = 0; i < count; i++) {
         l->message[i] = message[i];
         l->at[i] = l->bytes;
         l->bytes += message_align(message[i].bytes);
     }
-    if (!choose_way(l, by, why)) {
+    if (!choose_way(l, why)) {
         free(l);
         return NULL;
     }
     make_buffers(l);
-    if (is_direct(l)) make_direct(l);
+    if (tells_others(l)) make_direct(l);
     fill(l);
     return l;
 }
@@ -160,11 +159,11 @@ void bench_link_destroy(bench_link **link)
     bench_link *l = *link;
     if (!l) return;
     DEVICE_CALL(l->d, stream_sync, l->stream);
-    for (int i = 0; i < l->count && is_direct(l); i++) {
+    for (int i = 0; i < l->count && tells_others(l); i++) {
         DEVICE_CALL(l->d, stream_destroy, &l->beside[i]);
         DEVICE_CALL(l->d, event_destroy, &l->copied[i]);
     }
-    if (is_direct(l)) DEVICE_CALL(l->d, event_destroy, &l->begun);
+    if (tells_others(l)) DEVICE_CALL(l->d, event_destroy, &l->begun);
     DEVICE_CALL(l->d, free, l->memory, l->out);
     if (l->peer) peer_destroy(&l->peer);
     else DEVICE_CALL(l->d, free, l->memory, l->in);
@@ -176,27 +175,21 @@ static void run_messages(bench_link *l)
 {
     MPI_Request request[2 * BENCH_LINK_MESSAGES_MAX];
     int requests = 0;
-    for (int i = 0; i < l->count; i++) {
-        const bench_link_message *m = &l->message[i];
-        if (m->receive)
-            MPI_CHECK(MPI_Irecv(l->in + l->at[i], (int)m->bytes, MPI_BYTE, m->rank, l->count - 1 - i, l->comm,
-                                &request[requests++]));
-    }
-    for (int i = 0; i < l->count; i++) {
-        const bench_link_message *m = &l->message[i];
-        if (m->send)
-            MPI_CHECK(MPI_Isend(l->out + l->at[i], (int)m->bytes, MPI_BYTE, m->rank, i, l->comm,
-                                &request[requests++]));
-    }
+    const bench_link_message *const m = l->message;
+    for (int i = 0; i < l->count && l->receives; i++)
+        MPI_CHECK(MPI_Irecv(l->in + l->at[i], (int)m[i].bytes, MPI_BYTE, m[i].rank, l->count - 1 - i, l->comm,
+                            &request[requests++]));
+    for (int i = 0; i < l->count && l->sends; i++)
+        MPI_CHECK(MPI_Isend(l->out + l->at[i], (int)m[i].bytes, MPI_BYTE, m[i].rank, i, l->comm,
+                            &request[requests++]));
     MPI_CHECK(MPI_Waitall(requests, request, MPI_STATUSES_IGNORE));
 }
 
 static void run_peer_copies(bench_link *l)
 {
-    for (int i = 0; i < l->count; i++)
-        if (l->message[i].send)
-            DEVICE_CALL(l->d, copy, l->theirs[i] + l->at[l->count - 1 - i], l->out + l->at[i],
-                        (size_t)l->message[i].bytes, l->stream);
+    for (int i = 0; i < l->count && l->sends; i++)
+        DEVICE_CALL(l->d, copy, l->theirs[i] + l->at[l->count - 1 - i], l->out + l->at[i],
+                    (size_t)l->message[i].bytes, l->stream);
 }
 
 /* Copies lie between two small kernels, which ask and tell. */
@@ -205,7 +198,7 @@ static void run_direct(bench_link *l)
 #if WEFT_CUDA
     device *d = l->d;
     const uint64_t n = ++l->exchanges;
-    if (l->way == LINK_BULK) {
+    if (l->by == BENCH_LINK_BULK) {
         DEVICE_CHECK(d, ladder_direct_bulk(l->direct, l->count, n, l->stream));
         return;
     }
@@ -224,9 +217,9 @@ static void run_direct(bench_link *l)
 
 void bench_link_run(bench_link *l)
 {
-    if (l->way == LINK_COPY) run_peer_copies(l);
-    else if (is_direct(l)) run_direct(l);
-    else run_messages(l);
+    if (!l->peer) run_messages(l);
+    else if (tells_others(l)) run_direct(l);
+    else run_peer_copies(l);
 }
 
 int bench_link_wrong(bench_link *l)
@@ -238,9 +231,9 @@ int bench_link_wrong(bench_link *l)
     MPI_CHECK(MPI_Barrier(l->comm)); /* whoever copies into our memory has done so */
     DEVICE_CALL(d, copy, host, l->in, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, stream_sync, l->stream);
-    for (int i = 0; i < l->count && wrong < 0; i++) {
+    for (int i = 0; i < l->count && l->receives && wrong < 0; i++) {
         const bench_link_message *m = &l->message[i];
-        for (int64_t at = 0; at < m->bytes && m->receive && wrong < 0; at++)
+        for (int64_t at = 0; at < m->bytes && wrong < 0; at++)
             if (host[l->at[i] + at] != byte_of(m->rank, l->count - 1 - i, at)) wrong = i;
     }
     free(host);
@@ -249,8 +242,11 @@ int bench_link_wrong(bench_link *l)
 
 const char *bench_link_way(const bench_link *l)
 {
-    static const char *const name[] = { "peer copy", "copy engine", "bulk stores", "MPI, device", "MPI" };
-    return l->way == LINK_MPI && l->d->kind == DEVICE_CUDA ? "MPI, pinned" : name[l->way];
+    if (l->d->kind == DEVICE_HOST) return "MPI";
+    if (!l->peer) return l->memory == DEVICE_MEMORY_DEVICE ? "MPI, device" : "MPI, pinned";
+    return l->by == BENCH_LINK_ENGINE ? "copy engine"
+           : l->by == BENCH_LINK_BULK ? "bulk stores"
+                                      : "peer copy";
 }
 
 static void run_many(void *link, int runs)

@@ -13,12 +13,12 @@ enum { BENCH_LINK_MESSAGES_MAX = 8 };
  * have as many messages, whose numbers are their tags. */
 typedef struct bench_link_message {
     int rank;
-    bool send, receive;
     int64_t bytes;
 } bench_link_message;
 
 typedef enum bench_link_by {
     BENCH_LINK_SHORTEST,
+    BENCH_LINK_ONEWAY,   /* the same, but the world's sender alone sends */
     BENCH_LINK_MESSAGES, /* MPI, whatever else there is */
     BENCH_LINK_ENGINE,   /* copy engines, a stream for each message */
     BENCH_LINK_BULK      /* bulk stores of a few thread blocks */

@@ -103,8 +103,9 @@ static int warm_up(bench *b, ladder_case *c, double *sample_lasts_s)
     return repeats;
 }
 
-static void sample(bench *b, ladder_case *c, bench_point *p)
+static void sample(bench *b, bench_point *p)
 {
+    ladder_case *const c = &p->of;
     double lasts_s = 0;
     p->repeats = warm_up(b, c, &lasts_s);
     const double affordable = (c->rung->scan_count > 0 ? budget_of_scan_s : budget_s) / lasts_s;
@@ -137,17 +138,15 @@ static void default_environment(void)
 }
 
 /* Run once, then ask whether it is right. */
-static void verify(bench *b, ladder_case *c, bench_point *p)
+static void verify(bench *b, ladder_case *c, ladder_verdict *v)
 {
     device *d = b->d;
-    ladder_verdict verdict = { .right = false };
     if (c->rung->before) DEVICE_CHECK(d, c->rung->before(c));
     DEVICE_CHECK(d, c->rung->enqueue(c));
     DEVICE_CALL(d, stream_sync, b->stream);
     default_environment();
-    DEVICE_CHECK(d, c->rung->verify(c, &verdict));
-    p->verified = c->world ? agree_or_say(verdict.right, &verdict.why, b->world->top->comm) : verdict.right;
-    p->wrong = verdict.why;
+    DEVICE_CHECK(d, c->rung->verify(c, v));
+    if (c->world) v->right = agree_or_say(v->right, &v->why, b->world->top->comm);
 }
 
 /* Where one rank has no memory, none goes on. */
@@ -163,37 +162,32 @@ static int prepare(const bench *b, const bench_item *item, ladder_case *c)
 
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, sentence *why)
 {
-    ladder_case c = { .rung = item->rung,
-                      .d = b->d,
-                      .stream = b->stream,
-                      .type = b->ask->type,
-                      .world = bench_together(item->family) ? b->world : NULL };
-    *p = (bench_point){ .flops_per_byte = NAN,
+    ladder_case *const c = &p->of;
+    *p = (bench_point){ .of = { .rung = item->rung,
+                                .d = b->d,
+                                .stream = b->stream,
+                                .type = b->ask->type,
+                                .ceiling_rate = NAN,
+                                .world = bench_together(item->family) ? b->world : NULL },
+                        .flops_per_byte = NAN,
                         .spread = NAN,
                         .rate = NAN,
-                        .ceiling = NAN,
                         .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     for (int i = 0; i < item->family->parameters; i++)
-        c.value[i] = bench_request_value(b->ask, item, index, i);
+        c->value[i] = bench_request_value(b->ask, item, index, i);
     default_environment();
-    const int code = prepare(b, item, &c);
+    const int code = prepare(b, item, c);
     if (code)
         sentence_set(why, "%s/%s could not be prepared: %s", item->family->name, item->rung->name,
                      b->d->error_text(code));
-    p->missing = c.missing;
-    p->verified = b->trusted && !code && !c.missing.text[0];
-    if (!b->trusted && !code && !c.missing.text[0]) verify(b, &c, p);
+    const bool here = !code && !c->missing.text[0];
+    p->verdict.right = b->trusted && here;
+    if (!b->trusted && here) verify(b, c, &p->verdict);
     if (b->meet != MPI_COMM_NULL) MPI_CHECK(MPI_Barrier(b->meet));
     /* nothing wrong is ever timed */
-    if (p->verified && b->ask->samples != BENCH_SAMPLES_NONE) sample(b, &c, p);
-    p->ceiling_name = c.ceiling_name;
-    if (c.ceiling_name && !isnan(p->rate)) p->ceiling = c.ceiling_rate;
-    p->size = c.size;
-    p->type = c.type;
-    memcpy(p->value, c.value, sizeof p->value);
-    if (item->rung->unit == LADDER_BYTES && c.flops > 0) p->flops_per_byte = c.flops / c.work;
-    memcpy(p->predicted, c.predicted, sizeof p->predicted);
-    ladder_close(&c);
+    if (p->verdict.right && b->ask->samples != BENCH_SAMPLES_NONE) sample(b, p);
+    if (item->rung->unit == LADDER_BYTES && c->flops > 0) p->flops_per_byte = c->flops / c->work;
+    ladder_close(c);
     return code == 0;
 }
 
@@ -201,26 +195,27 @@ double bench_ceiling_rate(bench *b, const char *name)
 {
     sentence path, why;
     bench_item item;
-    bench_point p;
+    bench_point *const p = &b->ceiling[b->ceilings];
     if (!name || b->ask->samples == BENCH_SAMPLES_NONE) return NAN;
     for (int i = 0; i < b->ceilings; i++)
-        if (strcmp(b->ceiling[i].rung->name, name) == 0) return b->ceiling[i].rate;
+        if (strcmp(b->ceiling[i].of.rung->name, name) == 0) return b->ceiling[i].rate;
     sentence_set(&path, "ceiling/%s", name);
     if (!bench_request_find(b->d->kind, path.text, &item)) return NAN;
-    if (!bench_measure(b, &item, 0, &p, &why) || p.missing.text[0]) p.rate = p.spread = NAN;
     assert(b->ceilings < BENCH_CEILINGS_MAX);
-    b->ceiling[b->ceilings++] = (bench_ceiling){ item.rung, p.rate, p.spread };
-    return p.rate;
+    (void)bench_measure(b, &item, 0, p, &why);
+    b->ceilings++;
+    return p->rate;
 }
 
 void bench_roof(bench *b, const bench_item *item, bench_point *p)
 {
-    if (isnan(p->rate) || p->ceiling_name) return;
-    p->ceiling_name = item->rung->ceiling;
-    p->ceiling = bench_ceiling_rate(b, p->ceiling_name);
+    ladder_case *const c = &p->of;
+    if (isnan(p->rate) || c->ceiling_name) return;
+    c->ceiling_name = item->rung->ceiling;
+    c->ceiling_rate = bench_ceiling_rate(b, c->ceiling_name);
     if (isnan(p->flops_per_byte)) return;
     const double slope = bench_ceiling_rate(b, "fma") / p->flops_per_byte;
-    if (p->ceiling < slope) return;
-    p->ceiling_name = "fma";
-    p->ceiling = slope;
+    if (c->ceiling_rate < slope) return;
+    c->ceiling_name = "fma";
+    c->ceiling_rate = slope;
 }

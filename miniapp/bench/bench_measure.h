@@ -8,27 +8,17 @@
 #include "bench/bench_world.h"
 
 typedef struct bench_point { /* a rung at one set of values */
-    int64_t value[LADDER_PARAMETERS_MAX];
-    int64_t size;
-    dtype type;
-    double flops_per_byte; /* NaN where flops or bytes are not counted */
-    bool verified;
-    sentence wrong;           /* why it is not */
-    sentence missing;         /* why it cannot run here; then nothing else holds. "" where it could */
+    ladder_case of;          /* closed. Where it is missing nothing else holds. Its ceiling is what bounds the
+                              * rate, a median as well, by bench_roof where it is not its own; NaN: none */
+    double flops_per_byte;   /* NaN where flops or bytes are not counted */
+    ladder_verdict verdict;  /* not right, too, where it could not be prepared */
     timer_percentiles time_s; /* of one repetition; NaN where it was not timed: wrong, or samples=none */
-    ladder_predicted predicted[LADDER_PREDICTED_MAX];
     int repeats;              /* repetitions in a sample */
     double spread;            /* of the samples: (90th percentile - minimum) / median; NaN where not timed */
     double rate;              /* work per second, from the median; NaN where not timed */
-    double ceiling;           /* what bounds that rate, a median as well: set by bench_roof */
-    const char *ceiling_name; /* NULL: it has no ceiling */
     timer_straggler slowest;  /* of ranks that climbed together */
 } bench_point;
 
-typedef struct bench_ceiling {
-    const ladder_rung *rung;
-    double rate, spread;
-} bench_ceiling;
 enum { BENCH_CEILINGS_MAX = 16 };
 
 typedef struct bench {
@@ -36,7 +26,7 @@ typedef struct bench {
     device *d;
     device_stream *stream;
     device_event *from, *to;
-    bench_ceiling ceiling[BENCH_CEILINGS_MAX]; /* measured so far */
+    bench_point ceiling[BENCH_CEILINGS_MAX]; /* measured so far */
     int ceilings;
     const bench_world *world;
     MPI_Comm meet; /* whose ranks begin to take samples together, each of its own device; MPI_COMM_NULL:

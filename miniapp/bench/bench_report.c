@@ -34,12 +34,12 @@ static figure rate_text(double rate, ladder_unit unit)
  * the error. */
 static sentence remark_of(const bench_item *item, const bench_point *p)
 {
-    sentence s = p->wrong;
-    if (!p->verified) return s;
+    sentence s = p->verdict.why;
+    if (!p->verdict.right) return s;
     sentence_set(&s, "%s", item->rung->why);
-    for (int i = 0; i < LADDER_PREDICTED_MAX && p->predicted[i].what; i++)
-        sentence_add(&s, "%s%.3g %s", i ? ", " : " (", p->predicted[i].value, p->predicted[i].what);
-    if (p->predicted[0].what) sentence_add(&s, ")");
+    for (int i = 0; i < LADDER_PREDICTED_MAX && p->of.predicted[i].what; i++)
+        sentence_add(&s, "%s%.3g %s", i ? ", " : " (", p->of.predicted[i].value, p->of.predicted[i].what);
+    if (p->of.predicted[0].what) sentence_add(&s, ")");
     if (p->slowest.stands_out)
         sentence_add(&s, "; slowest: rank %d on %s, %.0f %% over the median", p->slowest.rank,
                      p->slowest.host, 100 * p->slowest.over_median);
@@ -52,7 +52,7 @@ static const char row_format[] = "%-36s  %8s  %9s  %12s  %5s  %-16s  ";
 
 static void print_heading(const ladder_family *f, const bench_point *p)
 {
-    const char *type = type_of(f, p->type);
+    const char *type = type_of(f, p->of.type);
     printf("%s: %s%s%s\n", f->name, f->shows, type[0] ? ", " : "", type);
     printf(row_format, "rung", "median", "spread  ", "rate", "of it", "ceiling");
     printf("what it shows\n");
@@ -63,25 +63,25 @@ static void print_row(const bench_item *item, const bench_point *p)
 {
     const ladder_family *f = item->family;
     const ladder_rung *r = item->rung;
-    const double part = p->rate / p->ceiling;
+    const double part = p->rate / p->of.ceiling_rate;
     char name[64], spread[32] = "-  ", fraction[16] = "-";
     const int used = snprintf(name, sizeof name, "%s/%s", f->name, r->name);
     if (r->scan_count > 0)
         snprintf(name + used, sizeof name - (size_t)used, "  %s=%lld", f->parameter[r->scan].key,
-                 (long long)p->value[r->scan]);
+                 (long long)p->of.value[r->scan]);
     if (p->spread > 99.99) strcpy(spread, ">9999 % *");
     else if (!isnan(p->spread))
         snprintf(spread, sizeof spread, "%.*f %%%s", p->spread < 9.99 ? 1 : 0, 100 * p->spread,
                  p->spread > spread_quiet ? " *" : "  ");
     if (!isnan(part)) snprintf(fraction, sizeof fraction, "%.*f", part < 10 ? 3 : part < 1000 ? 1 : 0, part);
     printf(row_format, name, figure_seconds(p->time_s.p50).text, spread,
-           !p->verified     ? "WRONG"
-           : isnan(p->rate) ? "right"
-                            : rate_text(p->rate, r->unit).text,
-           fraction, isnan(p->ceiling) ? "-" : p->ceiling_name);
+           !p->verdict.right ? "WRONG"
+           : isnan(p->rate)  ? "right"
+                             : rate_text(p->rate, r->unit).text,
+           fraction, isnan(p->of.ceiling_rate) ? "-" : p->of.ceiling_name);
     for (int i = 0; i < f->parameters; i++)
-        if (ladder_takes(r, i) && !ladder_scans(r, i) && p->value[i] != f->parameter[i].usual)
-            printf("%s=%lld: ", f->parameter[i].key, (long long)p->value[i]);
+        if (ladder_takes(r, i) && !ladder_scans(r, i) && p->of.value[i] != f->parameter[i].usual)
+            printf("%s=%lld: ", f->parameter[i].key, (long long)p->of.value[i]);
     printf("%s\n", remark_of(item, p).text);
 }
 
@@ -122,9 +122,10 @@ void bench_report_foot(const bench_table *t, const bench *b)
     int noisy = t->noisy;
     if (t->shown > 0) printf("\n");
     for (int i = 0; i < b->ceilings; i++) {
-        const bench_ceiling *c = &b->ceiling[i];
-        printf("%s %s %s%s", i ? "," : "ceilings of this run:", c->rung->name,
-               rate_text(c->rate, c->rung->unit).text, c->spread > spread_quiet ? " *" : "");
+        const bench_point *c = &b->ceiling[i];
+        const ladder_rung *r = c->of.rung;
+        printf("%s %s %s%s", i ? "," : "ceilings of this run:", r->name, rate_text(c->rate, r->unit).text,
+               c->spread > spread_quiet ? " *" : "");
         noisy += c->spread > spread_quiet;
     }
     if (b->ceilings > 0) printf("\n");
@@ -171,21 +172,22 @@ void bench_report_list(const bench_request *ask, int ranks)
 /* The part of a record that holds for one point: a rung's own figures, or an entry of its scan. */
 static json_t *point_json(const bench_item *item, const bench_point *p)
 {
-    json_t *values = json_object(), *predicted = p->predicted[0].what ? json_object() : json_null();
+    json_t *values = json_object(), *predicted = p->of.predicted[0].what ? json_object() : json_null();
     for (int i = 0; i < item->family->parameters; i++)
         if (ladder_takes(item->rung, i))
             json_object_set_new(values, item->family->parameter[i].key,
-                                json_integer((json_int_t)p->value[i]));
-    for (int i = 0; i < LADDER_PREDICTED_MAX && p->predicted[i].what; i++)
-        json_object_set_new(predicted, p->predicted[i].what, record_number(p->predicted[i].value));
-    return json_pack(
-        "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o, s:o}", "size",
-        (json_int_t)p->size, "time_s", record_percentiles(&p->time_s), "spread", record_number(p->spread),
-        "rate", record_number(p->rate), "flops_per_byte", record_number(p->flops_per_byte), "ceiling",
-        record_number(p->ceiling), "ceiling_name", record_text_or_null(p->ceiling_name),
-        "fraction_of_ceiling", record_number(p->rate / p->ceiling), "verified", p->verified, "wrong",
-        p->verified ? json_null() : json_string(p->wrong.text), "samples", (int)p->time_s.count, "repeats",
-        p->repeats, "parameters", values, "predicted", predicted, "slowest", record_straggler(&p->slowest));
+                                json_integer((json_int_t)p->of.value[i]));
+    for (int i = 0; i < LADDER_PREDICTED_MAX && p->of.predicted[i].what; i++)
+        json_object_set_new(predicted, p->of.predicted[i].what, record_number(p->of.predicted[i].value));
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o, s:o}", "size",
+                     (json_int_t)p->of.size, "time_s", record_percentiles(&p->time_s), "spread",
+                     record_number(p->spread), "rate", record_number(p->rate), "flops_per_byte",
+                     record_number(p->flops_per_byte), "ceiling", record_number(p->of.ceiling_rate),
+                     "ceiling_name", record_text_or_null(p->of.ceiling_name), "fraction_of_ceiling",
+                     record_number(p->rate / p->of.ceiling_rate), "verified", p->verdict.right, "wrong",
+                     p->verdict.right ? json_null() : json_string(p->verdict.why.text), "samples",
+                     (int)p->time_s.count, "repeats", p->repeats, "parameters", values, "predicted",
+                     predicted, "slowest", record_straggler(&p->slowest));
 }
 
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point,
@@ -196,16 +198,16 @@ void bench_report_record(json_t *o, const bench *b, const bench_item *item, cons
     bool verified = true;
     json_t *ceilings = json_object(), *scan = json_array();
     for (int i = 0; i < b->ceilings; i++)
-        json_object_set_new(ceilings, b->ceiling[i].rung->name, record_number(b->ceiling[i].rate));
+        json_object_set_new(ceilings, b->ceiling[i].of.rung->name, record_number(b->ceiling[i].rate));
     for (int i = 0; i < points; i++) {
-        verified = verified && point[i].verified;
+        verified = verified && point[i].verdict.right;
         if (r->scan_count > 0) json_array_append_new(scan, point_json(item, &point[i]));
     }
     json_object_update_new(o, point_json(item, &point[points - 1]));
     json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o, s:b}", "family", f->name,
                                         "rung", r->name, "why", r->why, "device", device_of(b), "ranks",
                                         ranks_of(b, f), "dtype",
-                                        record_text_or_null(f->type_name[point[points - 1].type]), "unit",
+                                        record_text_or_null(f->type_name[point[points - 1].of.type]), "unit",
                                         unit_of(r->unit), "ceilings", ceilings, "verified", verified));
     if (!verified) json_object_set_new(o, "rate", json_null());
     if (r->scan_count > 0) json_object_set_new(o, "swept", json_string(f->parameter[r->scan].key));

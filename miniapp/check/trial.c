@@ -81,20 +81,20 @@ static double rate_of(const check *c, check_like like, const bench_point *p)
 
 void trial_rung(check *c, check_figure f, const bench_item *own, bool speaks)
 {
-    bench_point p = { .verified = false };
+    bench_point p;
     bench_item item;
     sentence why;
     c->rungs.type = check_likes[f.like].type;
     if (!own && !bench_request_find(c->d->kind, check_likes[f.like].rung, &item)) return;
     if (!bench_measure(&c->bench, own ? own : &item, 0, &p, &why)) return;
-    if (p.missing.text[0]) trial_left_out(c, "%s: %.400s", check_likes[f.like].name, p.missing.text);
-    if (p.missing.text[0] || !speaks) return;
+    if (p.of.missing.text[0]) trial_left_out(c, "%s: %.400s", check_likes[f.like].name, p.of.missing.text);
+    if (p.of.missing.text[0] || !speaks) return;
     f.rate = rate_of(c, f.like, &p);
-    trial_figure(c, f, &p.time_s, &p.wrong);
-    if (f.like != CHECK_CHECKPOINT || !p.verified) return;
+    trial_figure(c, f, &p.time_s, &p.verdict.why);
+    if (f.like != CHECK_CHECKPOINT || !p.verdict.right) return;
     f.like = CHECK_DISK_WRITE;
-    f.rate = p.ceiling;
-    trial_figure(c, f, &p.time_s, &p.wrong);
+    f.rate = p.of.ceiling_rate;
+    trial_figure(c, f, &p.time_s, &p.verdict.why);
 }
 
 void trial_left_out(check *c, const char *format, ...)

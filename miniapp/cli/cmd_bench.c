@@ -44,14 +44,14 @@ static bool climb(benching *g, const bench_item *item, MPI_Comm comm)
     for (int i = 0; i < points && ok; i++) {
         bench_point *p = &point[had];
         ok = bench_measure(&g->bench, item, i, p, &g->why);
-        if (ok && p->missing.text[0]) {
-            bench_report_skipped(&g->table, item, had, p->missing.text);
+        if (ok && p->of.missing.text[0]) {
+            bench_report_skipped(&g->table, item, had, p->of.missing.text);
             if (had == 0) break; /* nor will the others of its scan */
             continue;
         }
         if (ok) bench_roof(&g->bench, item, p);
         if (ok && speaks) bench_report_row(&g->table, item, p);
-        right = right && p->verified;
+        right = right && p->verdict.right;
         had++;
     }
     if (ok && had > 0 && speaks) ok = leave_record(g, item, point, had);

@@ -34,19 +34,18 @@ static int verify(ladder_case *c, ladder_verdict *v)
 }
 static void destroy(ladder_case *c) { destroyed++; }
 
-static const ladder_parameter parameter[] = { { "n", 4, 1, 100, "" } };
-static const ladder_rung rung[] = { { LADDER_ROW("fake", "", prepare, enqueue, verify, NULL),
-                                      .destroy = destroy, .unit = LADDER_CALLS } };
-static const ladder_family family = {
-    DEVICE_HOST, "fakes", "", { "f32", "f64" }, parameter, 1, rung, 1, NULL
-};
-static const bench_item item = { &family, rung, false };
+static const ladder_parameter parameter = { "n", 4, 1, 100, "" };
+static const ladder_rung rung = { LADDER_ROW("fake", "", prepare, enqueue, verify, NULL), .destroy = destroy,
+                                  .unit = LADDER_CALLS };
+static const ladder_family family = { DEVICE_HOST, "fakes", "",  { "f32", "f64" }, &parameter, 1,
+                                      &rung,       1,       NULL };
+static const bench_item item = { &family, &rung, false };
 
 /* A device whose clock goes wrong: one sample of three takes a quarter of the others' time. */
 static int uneven_seconds(device *d, device_event *from, device_event *to, double *seconds)
 {
     static int calls;
-    *seconds = ++calls % 3 == 0 ? 5e-3 : 20e-3;
+    *seconds = ++calls % 3 ? 20e-3 : 5e-3;
     return 0;
 }
 
@@ -60,12 +59,12 @@ static void wrong_ones_have_no_rate_and_right_ones_and_ceilings_a_median(void **
     sentence why;
     bench_create(&b, &ask, d, NULL);
     assert_true(bench_measure(&b, &item, 0, &p, &why));
-    assert_true(!p.verified && runs == 1 && isnan(p.rate) && isnan(p.time_s.p50));
-    assert_string_equal(p.wrong.text, "cell 7");
+    assert_true(!p.verdict.right && runs == 1 && isnan(p.rate) && isnan(p.time_s.p50));
+    assert_string_equal(p.verdict.why.text, "cell 7");
     right = true;
     d->event_seconds = uneven_seconds;
     assert_true(bench_measure(&b, &item, 0, &p, &why));
-    assert_true(p.verified && runs_when_verified == 2 && runs >= 2 + 9 * p.repeats && p.size == 4);
+    assert_true(p.verdict.right && runs_when_verified == 2 && runs >= 2 + 9 * p.repeats && p.of.size == 4);
     assert_true(p.time_s.count == 9 && fabs(p.rate * 20e-3 / p.repeats / 1000 - 1) < 1e-9);
     assert_true(prepared == 2 && destroyed == 2);
     assert_true(fabs(bench_ceiling_rate(&b, "copy") * 20e-3 / (2 << 20) - 1) < 1e-9);
