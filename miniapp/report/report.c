@@ -194,34 +194,6 @@ static void print_verdict(FILE *to, const report *r)
     fputc('\n', to);
 }
 
-/* The files that the run left, by name. */
-static void print_files(FILE *to, const sim *s, const report *r)
-{
-    const config *c = s->cfg;
-    char newest[64], states[64];
-    snprintf(newest, sizeof newest, "/step_%010lld.h5 (newest checkpoint)",
-             (long long)r->checkpoints.newest_step);
-    snprintf(states, sizeof states, " (series of %lld)", (long long)r->series_states);
-    const struct {
-        bool there;
-        const char *path, *what;
-    } file[] = {
-        { r->wrote_record, c->output.record, " (record)" },
-        { r->wrote_outputs, c->output.final, " (last state)" },
-        { r->checkpoints.count > 0, c->checkpoint.dir, newest },
-        { r->series_states > 0, c->output.series, states },
-        { r->wrote_outputs, c->output.picture, " (picture)" },
-        { r->wrote_outputs && config_kind_of(c)->transposes == 0, c->output.trace, " (trace)" },
-    };
-    const char *separator = "files        ";
-    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
-        if (!file[i].there || !file[i].path[0]) continue;
-        fprintf(to, "%s%s%s", separator, printable_text(file[i].path), file[i].what);
-        separator = ", ";
-    }
-    if (separator[0] == ',') fputc('\n', to);
-}
-
 void report_print(const sim *s, const report *r)
 {
     terminal_text text;
@@ -238,6 +210,5 @@ void report_print(const sim *s, const report *r)
     print_checkpoints(to, r);
     print_verdict(to, r);
     fprintf(to, "fingerprint  %016" PRIx64 "\n", r->fingerprint);
-    print_files(to, s, r);
     terminal_text_end(&text, INDENT);
 }

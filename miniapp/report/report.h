@@ -63,8 +63,6 @@ typedef struct report {
     verify_result verdict;
     uint64_t fingerprint;
     state_stats checkpoints;
-    int64_t series_states;       /* files written into output.series */
-    bool wrote_record, wrote_outputs; /* outputs: final, picture and trace, as far as there are */
     power_use power;             /* beside the loop */
     double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
