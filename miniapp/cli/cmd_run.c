@@ -269,7 +269,6 @@ static int run_it(run *r)
     if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes == 0)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->plan.streams);
     clock_create(&r->ticks, s->dev, s->streams.stream[0]);
-    if (!r->ask.quiet) report_print_start(s, &r->report);
     if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
     r->start_up_s = timer_now_s() - r->start_s;
     enter(r, "steps");
