@@ -49,23 +49,14 @@ static bool reaches(plan_exchange *e, transport_kind t, link_kind kind)
     return sentence_refuse(&e->why[t][kind], "it does not reach other hosts");
 }
 
-static void try_these(plan *p, const plan_question *q, link_kind kind, const transport_kind over[], int count)
+/* Those of the list, which TRANSPORT_AUTO ends, that reach across the links and are not known to fail. */
+static void try_these(plan *p, const plan_question *q, link_kind kind, const transport_kind over[])
 {
     transport_kind there[TRANSPORT_KINDS];
     int n = 0;
-    for (int i = 0; i < count; i++)
-        if (reaches(&p->exchange, over[i], kind)) there[n++] = over[i];
+    for (; *over != TRANSPORT_AUTO; over++)
+        if (!p->exchange.why[*over][kind].text[0] && reaches(&p->exchange, *over, kind)) there[n++] = *over;
     if (n > 0) q->trial->exchange(q->trial->context, p, kind, there, n);
-}
-
-/* In the order in which they are worth their time. */
-static void try_others(plan *p, const plan_question *q, link_kind kind, transport_kind than)
-{
-    transport_kind over[TRANSPORT_KINDS];
-    int count = 0;
-    for (const transport_kind *t = transport_turns; *t != TRANSPORT_AUTO; t++)
-        if (*t != than) over[count++] = *t;
-    try_these(p, q, kind, over, count);
 }
 
 /* Why it does not serve every kind of link that there is; NULL: it does. */
@@ -93,10 +84,11 @@ static void ways_of(const plan_exchange *e, link_kind kind, plan_way way[TRANSPO
 static transport_kind fastest(plan *p, const plan_question *q, link_kind kind, transport_kind asked)
 {
     const plan_exchange *e = &p->exchange;
+    const transport_kind alone[] = { asked, TRANSPORT_AUTO };
     plan_way way[TRANSPORT_KINDS];
-    if (asked != TRANSPORT_AUTO) try_these(p, q, kind, &asked, 1);
+    try_these(p, q, kind, alone);
     if (asked != TRANSPORT_AUTO && isfinite(e->slowest_s[asked][kind])) return asked;
-    try_others(p, q, kind, asked);
+    try_these(p, q, kind, transport_turns);
     ways_of(e, kind, way);
     return (transport_kind)plan_cheapest(way, TRANSPORT_KINDS, TRANSPORT_STAGED);
 }
