@@ -224,27 +224,19 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
                          : "neither can MPI take device buffers nor do all ranks reach each other");
 }
 
-static void use_everywhere(plan *p, transport_kind t)
-{
-    p->transport = t;
-    p->redist_transport = TRANSPORT_STAGED;
-    p->choice = p->transposed_choice = transport_choice_of_all(t);
-}
-
 void plan_choose_transports(plan *p, const plan_question *q)
 {
     const transport_kind wanted = q->cfg->run.transport;
     const kind_row *kind = config_kind_of(q->cfg);
     const bool host = q->facts->device == DEVICE_HOST;
+    const bool alone = q->facts->ranks == 1; /* nothing travels, so nothing can go wrong */
     const transport_kind asked = host ? TRANSPORT_STAGED : wanted;
-    use_everywhere(p, TRANSPORT_STAGED);
+    p->transport = alone && asked != TRANSPORT_AUTO ? asked : TRANSPORT_STAGED;
+    p->redist_transport = TRANSPORT_STAGED;
+    p->choice = p->transposed_choice = transport_choice_of_all(p->transport);
     if (host && wanted != TRANSPORT_STAGED && wanted != TRANSPORT_AUTO)
         plan_add_note(p, true, "run.transport = %s: the host device has transport staged only; using staged",
                       transport_kind_name(wanted));
-    if (q->facts->ranks == 1) { /* nothing travels, so nothing can go wrong */
-        use_everywhere(p, asked == TRANSPORT_AUTO ? TRANSPORT_STAGED : asked);
-        return;
-    }
-    if (kind->stencil) choose_halo(p, q, asked);
-    if (kind->transposes) choose_redist(p, q, asked);
+    if (!alone && kind->stencil) choose_halo(p, q, asked);
+    if (!alone && kind->transposes) choose_redist(p, q, asked);
 }
