@@ -6,30 +6,25 @@
 
 #include "ranks/check.h"
 
-/* The place to break a line: the last space that fits, else the first one; `end`: it fits, or has none. */
-static const char *break_of(const char *line, const char *end, int room)
-{
-    const char *const first = line + strspn(line, " "), *at = line + room;
-    if (end - line <= room) return end;
-    while (at > first && *at != ' ') at--;
-    if (at <= first) at = first + strcspn(first, " \n");
-    while (at > first && at[-1] == ' ') at--;
-    return at;
-}
-
 void terminal_wrap(FILE *to, const char *text, int indent)
 {
     const char *const mark = *text == '#' ? "#" : ""; /* a comment of a deck stays one */
+    int used = 0;                                     /* columns of the line */
     while (*text) {
-        const char *const end = text + strcspn(text, "\n");
-        int used = 0;
-        do {
-            const char *const stop = break_of(text, end, TERMINAL_COLUMNS - used);
-            fprintf(to, "%-*s%.*s\n", used, used ? mark : "", (int)(stop - text), text);
-            text = stop + (stop < end ? strspn(stop, " ") : 0);
+        int blanks = (int)strspn(text, " "), word = (int)strcspn(text + blanks, " \n");
+        if (used > 0 && used + blanks + word > TERMINAL_COLUMNS) {
+            fprintf(to, "\n%-*s", indent, mark);
             used = indent;
-        } while (text < end);
-        text = end + (*end == '\n');
+            text += blanks;
+            blanks = 0;
+        }
+        fprintf(to, "%.*s", blanks + word, text);
+        used += blanks + word;
+        text += blanks + word;
+        if (*text == ' ') continue;
+        fputc('\n', to);
+        used = 0;
+        text += *text == '\n';
     }
 }
 

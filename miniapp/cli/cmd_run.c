@@ -78,7 +78,6 @@ static int write_outputs(run *r, sentence *why)
     if (!series_end(&r->frames, why)) return CHECK_EXIT_ENVIRONMENT;
     if (r->timeline && !timeline_write(r->timeline, r->sim.cfg->output.trace, why))
         return CHECK_EXIT_ENVIRONMENT;
-    r->report.wrote_outputs = true;
     return 0;
 }
 
@@ -150,7 +149,6 @@ static void gather_report(run *r, const loop_result *l)
     if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
-    if (r->frames.writer) out->series_states = state_writer_stats(r->frames.writer).count;
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
     const double passes_per_step =
         counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
@@ -215,7 +213,6 @@ static int finish(run *r, const loop_result *l, sentence *why)
     note_not_finite(s, l);
     say_notes(s, notes);
     const bool recorded = report_record(s, &r->report, r->ask.deck_text, why);
-    r->report.wrote_record = recorded;
     if (!r->ask.quiet) report_print(s, &r->report);
     if (!recorded) {
         status = CHECK_EXIT_ENVIRONMENT;
@@ -272,7 +269,6 @@ static int run_it(run *r)
     if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes == 0)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->plan.streams);
     clock_create(&r->ticks, s->dev, s->streams.stream[0]);
-    if (!r->ask.quiet) report_print_start(s, &r->report);
     if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
     r->start_up_s = timer_now_s() - r->start_s;
     enter(r, "steps");

@@ -49,23 +49,14 @@ static bool reaches(plan_exchange *e, transport_kind t, link_kind kind)
     return sentence_refuse(&e->why[t][kind], "it does not reach other hosts");
 }
 
-static void try_these(plan *p, const plan_question *q, link_kind kind, const transport_kind over[], int count)
+/* Those of the list, which TRANSPORT_AUTO ends, that reach across the links and are not known to fail. */
+static void try_these(plan *p, const plan_question *q, link_kind kind, const transport_kind over[])
 {
     transport_kind there[TRANSPORT_KINDS];
     int n = 0;
-    for (int i = 0; i < count; i++)
-        if (reaches(&p->exchange, over[i], kind)) there[n++] = over[i];
+    for (; *over != TRANSPORT_AUTO; over++)
+        if (!p->exchange.why[*over][kind].text[0] && reaches(&p->exchange, *over, kind)) there[n++] = *over;
     if (n > 0) q->trial->exchange(q->trial->context, p, kind, there, n);
-}
-
-/* In the order in which they are worth their time. */
-static void try_others(plan *p, const plan_question *q, link_kind kind, transport_kind than)
-{
-    transport_kind over[TRANSPORT_KINDS];
-    int count = 0;
-    for (const transport_kind *t = transport_turns; *t != TRANSPORT_AUTO; t++)
-        if (*t != than) over[count++] = *t;
-    try_these(p, q, kind, over, count);
 }
 
 /* Why it does not serve every kind of link that there is; NULL: it does. */
@@ -93,10 +84,11 @@ static void ways_of(const plan_exchange *e, link_kind kind, plan_way way[TRANSPO
 static transport_kind fastest(plan *p, const plan_question *q, link_kind kind, transport_kind asked)
 {
     const plan_exchange *e = &p->exchange;
+    const transport_kind alone[] = { asked, TRANSPORT_AUTO };
     plan_way way[TRANSPORT_KINDS];
-    if (asked != TRANSPORT_AUTO) try_these(p, q, kind, &asked, 1);
+    try_these(p, q, kind, alone);
     if (asked != TRANSPORT_AUTO && isfinite(e->slowest_s[asked][kind])) return asked;
-    try_others(p, q, kind, asked);
+    try_these(p, q, kind, transport_turns);
     ways_of(e, kind, way);
     return (transport_kind)plan_cheapest(way, TRANSPORT_KINDS, TRANSPORT_STAGED);
 }
@@ -232,27 +224,19 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
                          : "neither can MPI take device buffers nor do all ranks reach each other");
 }
 
-static void use_everywhere(plan *p, transport_kind t)
-{
-    p->transport = t;
-    p->redist_transport = TRANSPORT_STAGED;
-    p->choice = p->transposed_choice = transport_choice_of_all(t);
-}
-
 void plan_choose_transports(plan *p, const plan_question *q)
 {
     const transport_kind wanted = q->cfg->run.transport;
     const kind_row *kind = config_kind_of(q->cfg);
     const bool host = q->facts->device == DEVICE_HOST;
+    const bool alone = q->facts->ranks == 1; /* nothing travels, so nothing can go wrong */
     const transport_kind asked = host ? TRANSPORT_STAGED : wanted;
-    use_everywhere(p, TRANSPORT_STAGED);
+    p->transport = alone && asked != TRANSPORT_AUTO ? asked : TRANSPORT_STAGED;
+    p->redist_transport = TRANSPORT_STAGED;
+    p->choice = p->transposed_choice = transport_choice_of_all(p->transport);
     if (host && wanted != TRANSPORT_STAGED && wanted != TRANSPORT_AUTO)
         plan_add_note(p, true, "run.transport = %s: the host device has transport staged only; using staged",
                       transport_kind_name(wanted));
-    if (q->facts->ranks == 1) { /* nothing travels, so nothing can go wrong */
-        use_everywhere(p, asked == TRANSPORT_AUTO ? TRANSPORT_STAGED : asked);
-        return;
-    }
-    if (kind->stencil) choose_halo(p, q, asked);
-    if (kind->transposes) choose_redist(p, q, asked);
+    if (!alone && kind->stencil) choose_halo(p, q, asked);
+    if (!alone && kind->transposes) choose_redist(p, q, asked);
 }

@@ -42,25 +42,11 @@ static void print_form(FILE *to, const sim *s)
     fprintf(to, "\n");
 }
 
-/* "order 4, ", or, for weights from the deck, "box of radius 2, ". */
-static const char *stencil_text(char *out, size_t bytes, const sim *s)
-{
-    switch (config_kind_of(s->cfg)->stencil) {
-    case KIND_STENCIL_WEIGHTS:
-        snprintf(out, bytes, "%s of radius %d, ", stencil_form_name(s->prob.op.form), s->prob.op.radius);
-        break;
-    case KIND_STENCIL_MEAN:
-    case KIND_STENCIL_NONE: out[0] = '\0'; break;
-    case KIND_STENCIL_DIFFERENCES: snprintf(out, bytes, "order %d, ", s->cfg->problem.order); break;
-    }
-    return out;
-}
-
 void report_print_head(const sim *s, report *r)
 {
     const config *c = s->cfg;
     const decomp *d = &s->plan.grid.dec;
-    char folder[4096] = "", form[48];
+    char folder[4096] = "";
     terminal_text text;
     if (s->top.rank != 0) return;
     FILE *const to = terminal_text_begin(&text);
@@ -68,9 +54,11 @@ void report_print_head(const sim *s, report *r)
     fprintf(to, "command      %s\n", printable_text(r->command));
     fprintf(to, "started      %s in %s\n", json_string_value(r->started),
             getcwd(folder, sizeof folder) ? printable_text(folder) : "?");
-    fprintf(to, "problem      %s, %s, %s%" PRId64 " x %" PRId64 " cells, initial %s\n",
-            kind_name(c->problem.kind), dtype_name(c->problem.type), stencil_text(form, sizeof form, s),
-            c->grid.nx, c->grid.ny, config_initial_name(c->problem.initial));
+    fprintf(to, "problem      %s, %s, ", kind_name(c->problem.kind), dtype_name(c->problem.type));
+    if (config_kind_of(c)->stencil)
+        fprintf(to, "%s of radius %d, ", stencil_form_name(s->prob.op.form), s->prob.op.radius);
+    fprintf(to, "%" PRId64 " x %" PRId64 " cells, initial %s, %" PRId64 " steps\n", c->grid.nx, c->grid.ny,
+            config_initial_name(c->problem.initial), c->time.steps);
     fprintf(to, "ranks        %d as %d x %d on %d host%s, rank 0 on %s\n", s->top.ranks, d->ranks_x,
             d->ranks_y, s->top.hosts, s->top.hosts == 1 ? "" : "s", s->top.host);
     print_device(to, s);
@@ -80,19 +68,6 @@ void report_print_head(const sim *s, report *r)
     else if (s->plan.block_steps > 1)
         fprintf(to, "block        %d steps per pass and exchange\n", s->plan.block_steps);
     print_notes(to, s, 0);
-    terminal_text_end(&text, INDENT);
-    r->notes_printed = s->plan.notes;
-}
-
-void report_print_start(const sim *s, report *r)
-{
-    terminal_text text;
-    if (s->top.rank != 0) return;
-    FILE *const to = terminal_text_begin(&text);
-    if (s->plan.variant_name)
-        fprintf(to, "kernel       %s: %s\n", s->plan.variant_name, s->plan.because[PLAN_VARIANT].text);
-    print_notes(to, s, r->notes_printed);
-    fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level, s->cfg->time.steps);
     terminal_text_end(&text, INDENT);
     r->notes_printed = s->plan.notes;
 }
@@ -194,34 +169,6 @@ static void print_verdict(FILE *to, const report *r)
     fputc('\n', to);
 }
 
-/* The files that the run left, by name. */
-static void print_files(FILE *to, const sim *s, const report *r)
-{
-    const config *c = s->cfg;
-    char newest[64], states[64];
-    snprintf(newest, sizeof newest, "/step_%010lld.h5 (newest checkpoint)",
-             (long long)r->checkpoints.newest_step);
-    snprintf(states, sizeof states, " (series of %lld)", (long long)r->series_states);
-    const struct {
-        bool there;
-        const char *path, *what;
-    } file[] = {
-        { r->wrote_record, c->output.record, " (record)" },
-        { r->wrote_outputs, c->output.final, " (last state)" },
-        { r->checkpoints.count > 0, c->checkpoint.dir, newest },
-        { r->series_states > 0, c->output.series, states },
-        { r->wrote_outputs, c->output.picture, " (picture)" },
-        { r->wrote_outputs && config_kind_of(c)->transposes == 0, c->output.trace, " (trace)" },
-    };
-    const char *separator = "files        ";
-    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
-        if (!file[i].there || !file[i].path[0]) continue;
-        fprintf(to, "%s%s%s", separator, printable_text(file[i].path), file[i].what);
-        separator = ", ";
-    }
-    if (separator[0] == ',') fputc('\n', to);
-}
-
 void report_print(const sim *s, const report *r)
 {
     terminal_text text;
@@ -238,6 +185,5 @@ void report_print(const sim *s, const report *r)
     print_checkpoints(to, r);
     print_verdict(to, r);
     fprintf(to, "fingerprint  %016" PRIx64 "\n", r->fingerprint);
-    print_files(to, s, r);
     terminal_text_end(&text, INDENT);
 }

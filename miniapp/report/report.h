@@ -63,8 +63,6 @@ typedef struct report {
     verify_result verdict;
     uint64_t fingerprint;
     state_stats checkpoints;
-    int64_t series_states;       /* files written into output.series */
-    bool wrote_record, wrote_outputs; /* outputs: final, picture and trace, as far as there are */
     power_use power;             /* beside the loop */
     double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
@@ -78,10 +76,8 @@ typedef struct report_rates { /* all ranks; NaN where no step was run */
 /* Where a step takes step_s: the mean or the median. */
 report_rates report_rates_of(const sim *s, const report *r, double step_s);
 
-/* Rank 0 prints, and flushes: what runs and where, as soon as that is known; what was chosen since, just
- * before the first step; the table, at the end. */
+/* Rank 0 prints, and flushes: what runs and where, as soon as that is known; the rest at the end. */
 void report_print_head(const sim *s, report *r);
-void report_print_start(const sim *s, report *r);
 void report_print(const sim *s, const report *r);
 /* Collective (what the ranks run on is gathered); rank 0 appends one line to cfg->output.record. */
 bool report_record(const sim *s, const report *r, const char *deck_text, sentence *why);

@@ -154,6 +154,5 @@ rest='.*GCells/s, [0-9.]+(e-[0-9]+)? x a copy .*[0-9]{2}:[0-9]{2}:[0-9]{2} left'
     grep -q '^command  *weft run d.ini output.progress=on output.record=killed.jsonl$' log
     grep -qF " in $PWD" log
     grep -q "^ranks  *2 as .* rank 0 on $(hostname)$" log
-    grep -q '^problem  *custom, f64' log
-    grep -q '^steps  *0 to 1000000000$' log
+    grep -q '^problem  *custom, f64, line of radius 1, 100000 x 1 cells, initial mode, 1000000000 steps$' log
 }
