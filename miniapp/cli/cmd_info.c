@@ -84,37 +84,42 @@ static int int_of(const json_t *o, const char *key)
     return (int)json_integer_value(json_object_get(o, key));
 }
 
-/* The columns of a rank's row, each a member of its object. Bytes are printed in units of 10^9. */
+/* The columns of a rank's row, each a member of its object. */
 static const struct {
     const char *heading, *key;
-    int width, most;
+    int width;
 } column[] = {
-    { "GPU", "uuid", 12, 12 },          { "PCI address", "pci", 12, 12 }, { "node", "gpu_numa_node", 4, 4 },
-    { "near cores", "gpu_cpus", 12, 99 }, { "may use", "cpus", 12, 99 },    { "node", "numa_nodes", 4, 99 },
-    { "free GB", "free_bytes", 7, 7 },  { "of", "memory_bytes", 7, 7 },   { "limit", "memory_limit", 7, 7 },
+    { "PCI address", "pci", 12 }, { "node", "gpu_numa_node", 4 }, { "near cores", "gpu_cpus", 12 },
+    { "may use", "cpus", 12 },    { "node", "numa_nodes", 4 },
 };
 enum { COLUMNS = sizeof column / sizeof *column };
 
 static void print_rank(FILE *to, const json_t *r)
 {
-    fprintf(to, "rank %-3d", int_of(r, "rank"));
+    static const double gb = 1e-9;
+    char cell[32] = "-";
+    if (json_is_string(json_object_get(r, "uuid")))
+        snprintf(cell, sizeof cell, "%d %.12s", int_of(r, "gpu"), text_of(r, "uuid"));
+    fprintf(to, "rank %-3d %-14s", int_of(r, "rank"), cell);
     for (int i = 0; i < COLUMNS; i++) {
         const json_t *v = json_object_get(r, column[i].key);
-        const double unit = strstr(column[i].key, "bytes") ? 1e-9 : 1;
-        char cell[32] = "-";
-        if (json_is_integer(v)) snprintf(cell, sizeof cell, "%.4g", unit * json_number_value(v));
-        fprintf(to, " %-*.*s", column[i].width, column[i].most,
-                json_is_string(v) ? text_of(r, column[i].key) : cell);
+        if (json_is_integer(v)) snprintf(cell, sizeof cell, "%d", int_of(r, column[i].key));
+        else snprintf(cell, sizeof cell, "-");
+        fprintf(to, " %-*s", column[i].width, json_is_string(v) ? text_of(r, column[i].key) : cell);
     }
+    fprintf(to, " %.4g/%.4g", gb * json_number_value(json_object_get(r, "free_bytes")),
+            gb * json_number_value(json_object_get(r, "memory_bytes")));
+    if (strcmp(text_of(r, "memory_limit"), host_limit_name[HOST_LIMIT_MACHINE]) != 0)
+        fprintf(to, " by %s", text_of(r, "memory_limit"));
     fputc('\n', to);
     if (json_is_string(json_object_get(r, "wrong"))) fprintf(to, "         WRONG: %s\n", text_of(r, "wrong"));
 }
 
 static void print_hosts(FILE *to, const json_t *ranks, const hosts *where)
 {
-    fprintf(to, "        ");
+    fprintf(to, "         %-14s", "GPU");
     for (int i = 0; i < COLUMNS; i++) fprintf(to, " %-*s", column[i].width, column[i].heading);
-    fputc('\n', to);
+    fprintf(to, " free GB\n");
     for (int host = 0; host < where->count; host++) {
         const int begin = where->begin[host], count = where->begin[host + 1] - begin;
         const json_t *first = json_array_get(ranks, (size_t)where->rank[begin]);

@@ -27,11 +27,12 @@ static const struct cmd_row {
     const char *text;               /* paragraphs */
     const cmd_option *option;       /* none: no_options */
     void (*print_keys)(void *file); /* a FILE *; NULL: it takes none */
+    const char *keys, *exit_status; /* a line above the keys; sentences, NULL: as of all commands */
 } commands[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
       "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the "
       "default.",
-      request_options, config_print_keys },
+      request_options, config_print_keys, "Keys:", NULL },
     { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]",
       "ladder: measure ways to move and compute data",
       "Measures what this device can do and how near each way of moving or computing data comes to it. Every "
@@ -42,38 +43,44 @@ static const struct cmd_row {
       "quiet.\n"
       "Families halo, alltoall and io use all ranks together; they run if there are several ranks or if they "
       "are named. A rank that takes more than 5 % longer than the median rank is named.\n"
-      "`--list` names a family's parameters, which are keys too, and the page that explains it.",
-      bench_request_options, bench_request_print_keys },
+      "`--list` names the page that explains a family.",
+      bench_request_options, bench_request_print_keys,
+      "Keys, in addition to the parameters that --list shows:",
+      "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file "
+      "failure." },
     { "check", cmd_check, "[fs DIR] [key=value ...]", "does this machine deliver, and if not, which part",
       "Tries every GPU's memory, arithmetic and copies, every link of two GPUs and of two hosts, all ranks "
       "together, and the file system; each is verified bit for bit, then timed. Prints one page: a verdict, "
       "each figure beside the others of its kind, and which part is to blame for what is slow or wrong.\n"
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
       "on.",
-      no_options, check_request_print_keys },
+      no_options, check_request_print_keys, "Keys:",
+      "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a signal ended a quick or full "
+      "check or a soak's first round, a rank hangs, or a file or device failed; 4 not judged." },
     { "info", cmd_info, "", "what this machine and this build offer",
       "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms "
       "that; HDF5; and a table of who drives what: every rank's GPU and its PCI address, the NUMA node and "
       "cores near to it, the cores that the rank may use, the nearest network cards, and what is wrong with "
       "that, host by host.",
-      cmd_info_options, NULL },
+      cmd_info_options, NULL, NULL, NULL },
     { "verify", cmd_verify, "FILE_OR_DIR ...", "check state files: every block and fingerprint",
       "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums "
       "and its fingerprint with the stored ones, and names the dataset, block and rows (in 1D, columns) that "
       "are damaged.",
-      no_options, NULL },
+      no_options, NULL, NULL, "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable." },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
       "Compares two state files cell by cell, or the checkpoints of two folders step by step; a step that "
       "only one folder has is named. Prints how many cells differ, and the largest absolute and relative "
       "difference, each with its place. Only a few megabytes of a field are in memory at a time.",
-      no_options, NULL },
+      no_options, NULL, NULL,
+      "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable." },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 typedef struct cmd_row cmd_row;
 
-static const char exit_status[] =
-    "Exit status: 0 done; 1 wrong, different or slow; 2 mistake in the command or deck; 3 machine or file "
-    "failure; 4 not judged; 75 stopped by a signal or its time limit, with a checkpoint.";
+static const char status_of_all[] =
+    "0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 4 not judged; 75 "
+    "stopped by a signal or its time limit, with a checkpoint.";
 
 /* The command of that name; NULL: there is none. */
 static const cmd_row *find(const char *name)
@@ -92,7 +99,7 @@ static void print_all(void)
     for (int i = 0; i < COMMANDS; i++)
         printf("  %-7s %-35s %s\n", commands[i].name, commands[i].operands, commands[i].summary);
     printf("\n`weft help COMMAND` describes one. Try: mpirun -n 2 weft run inputs/heat2d.ini\n");
-    terminal_wrap(stdout, exit_status, 0);
+    terminal_say(stdout, 0, "Exit status: %s", status_of_all);
 }
 
 static void print_command(const cmd_row *c)
@@ -106,11 +113,11 @@ static void print_command(const cmd_row *c)
     for (const cmd_option *o = c->option; o->name; o++)
         terminal_say(stdout, 14, "  %-11s %s", o->name, o->help);
     if (c->print_keys) {
-        printf("\nKeys:\n");
+        printf("\n%s\n", c->keys);
         c->print_keys(stdout);
     }
     putchar('\n');
-    terminal_wrap(stdout, exit_status, 0);
+    terminal_say(stdout, 0, "Exit status: %s", c->exit_status ? c->exit_status : status_of_all);
 }
 
 /* ---- mistakes ---- */
