@@ -237,7 +237,11 @@ static int64_t steps_to_go(const attention *look, const norms *n)
     const int64_t level = s->level, block = s->plan.block_steps;
     const int64_t to_save = least(to_next(c->checkpoint.every, level), to_next(c->output.every, level));
     const int64_t to_look = (look->next_step - level + block - 1) / block * block;
-    const int64_t to_norm = n->pending >= 0 && c->time.tolerance > 0 ? 1 : to_next(c->time.norm_every, level);
+    /* every step takes its norm and none is judged: many go in one graph, whose last norm is shown */
+    const bool shown = c->time.norm_every == 1 && c->time.tolerance == 0 && s->batch && sim_norms_ride(s);
+    const int64_t to_norm = n->pending >= 0 && c->time.tolerance > 0 ? 1
+                            : shown                                  ? INT64_MAX
+                                                                     : to_next(c->time.norm_every, level);
     const int64_t steps = least(least(c->time.steps - level, to_save), least(to_look, to_norm));
     return steps < 1 ? 1 : steps;
 }

@@ -162,7 +162,7 @@ void sim_make_parts(sim *s)
     s->streams.feed = p->feed;
     if (p->feed != CONFIG_FEED_GRAPH) return;
     const step_levels fields[2] = { s->now, s->next };
-    s->batch = graph_batch_create(&s->streams, &s->pass, fields);
+    s->batch = graph_batch_create(&s->streams, &s->pass, fields, s->cfg->time.norm_every == 1);
 }
 
 void sim_destroy_parts(sim *s)

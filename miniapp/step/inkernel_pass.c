@@ -22,21 +22,23 @@ struct inkernel_pass {
     size_t inbox_bytes; /* of the rank that needs most, as the second one lies behind the first */
     inkernel_step linked[2]; /* [i] writes field[i] */
     int epoch;             /* of the present level; its parity says which field the next step writes */
-    uint64_t *change;      /* [INKERNEL_PASS_SLOTS] norms; NULL: none */
-    uint64_t *change_host; /* the same, pinned */
+    uint64_t *change;      /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its
+                            * own; NULL: none */
+    uint64_t *change_host; /* [INKERNEL_PASS_SLOTS] norms, pinned: each run's last */
     device_stream *aside;  /* brings them, beside the next step */
     device_event *taken, *copied[INKERNEL_PASS_SLOTS];
-    int slot; /* of the next norm */
+    int slot; /* of the next run of norms */
 };
 
 static void make_changes(inkernel_pass *p)
 {
     device *d = p->d;
-    const size_t bytes = INKERNEL_PASS_SLOTS * INKERNEL_NORM_BYTES;
+    const size_t host_bytes = INKERNEL_PASS_SLOTS * INKERNEL_NORM_BYTES,
+                 bytes = host_bytes * INKERNEL_PASS_NORMS_MAX;
     DEVICE_CALL(d, stream_create, true, &p->aside);
     DEVICE_CALL(d, event_create, false, &p->taken);
     for (int i = 0; i < INKERNEL_PASS_SLOTS; i++) DEVICE_CALL(d, event_create, false, &p->copied[i]);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, bytes, (void **)&p->change_host);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, host_bytes, (void **)&p->change_host);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, (void **)&p->change);
     DEVICE_CALL(d, fill_bytes, p->change, 0, bytes, p->aside);
     DEVICE_CALL(d, stream_sync, p->aside);
@@ -153,7 +155,11 @@ void inkernel_pass_advance(inkernel_pass *p, int64_t steps)
 
 enum { NORM = INKERNEL_NORM_BYTES / (int)sizeof(uint64_t) };
 
-static int next_slot(int slot) { return (slot + 1) % INKERNEL_PASS_SLOTS; }
+static uint64_t *norm_at(const inkernel_pass *p, int slot, int number)
+{
+    assert(number < INKERNEL_PASS_NORMS_MAX);
+    return p->change + (slot * INKERNEL_PASS_NORMS_MAX + number) * NORM;
+}
 
 /* Without the neighbours: no words come or go. */
 static void cut_links(inkernel_step *step)
@@ -164,7 +170,7 @@ static void cut_links(inkernel_step *step)
         if (!step->image[i].flag_words) step->image[step->images++] = step->image[i];
 }
 
-void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, int slot,
+void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
                         device_stream *s)
 {
     device *d = p->d;
@@ -172,23 +178,24 @@ void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exch
     inkernel_step step = p->linked[i];
     if (!exchange) cut_links(&step);
     step.epoch = (uint64_t)epoch;
-    if (slot < INKERNEL_PASS_SLOTS) {
-        step.change = p->change + slot * NORM;
-        step.clear = p->change + next_slot(slot) * NORM;
+    if (norm.of > 0) {
+        const int slot = norm.number + 1 < norm.of ? norm.slot : (norm.slot + 1) % INKERNEL_PASS_SLOTS;
+        step.change = norm_at(p, norm.slot, norm.number);
+        step.clear = norm_at(p, slot, slot == norm.slot ? norm.number + 1 : 0);
     }
     DEVICE_CALL(d, stencil_inkernel, &p->shape, p->field[i], p->field[1 - i], prev, &step, s);
 }
 
-void inkernel_pass_fetch(inkernel_pass *p, device_stream *s)
+void inkernel_pass_fetch(inkernel_pass *p, int norms, device_stream *s)
 {
     device *d = p->d;
     const int slot = p->slot;
     DEVICE_CALL(d, event_record, p->taken, s);
     DEVICE_CALL(d, event_wait, p->taken, p->aside);
-    DEVICE_CALL(d, copy, p->change_host + slot * NORM, p->change + slot * NORM, INKERNEL_NORM_BYTES,
+    DEVICE_CALL(d, copy, p->change_host + slot * NORM, norm_at(p, slot, norms - 1), INKERNEL_NORM_BYTES,
                 p->aside);
     DEVICE_CALL(d, event_record, p->copied[slot], p->aside);
-    p->slot = next_slot(slot);
+    p->slot = (slot + 1) % INKERNEL_PASS_SLOTS;
 }
 
 bool inkernel_pass_can_change(const inkernel_pass *p) { return p->change != NULL; }

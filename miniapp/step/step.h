@@ -73,9 +73,13 @@ void inkernel_pass_destroy(inkernel_pass **p);
  * without the neighbours. next: what the first step will write. Waits for s. */
 void inkernel_pass_start(inkernel_pass *p, const void *next, device_stream *s);
 
-/* Slots for norms, used in rotation: a step takes its norm in one and clears the next; the third is on its
- * way to the host. */
-enum { INKERNEL_PASS_SLOTS = 3 };
+/* Norms come in runs, of steps that are enqueued together, and the host reads the last one of each run. There
+ * are three slots for runs, used in rotation: in one, steps take norms; in the next, the first norm is
+ * cleared; the third is on its way to the host. */
+enum { INKERNEL_PASS_SLOTS = 3, INKERNEL_PASS_NORMS_MAX = 32 };
+typedef struct inkernel_pass_norm {
+    int slot, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
+} inkernel_pass_norm;
 
 /* The present level, from which `next` will be written: its number mod INKERNEL_EPOCHS, odd where next is
  * fields[1]. */
@@ -84,17 +88,17 @@ int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange)
 void inkernel_pass_advance(inkernel_pass *p, int64_t steps);
 
 /* Enqueues the step of all own cells from a level of that epoch on s. exchange = false: without the
- * neighbours, for measuring; leaves their ghosts as they are. slot: of the norm to be taken with it;
- * INKERNEL_PASS_SLOTS: none. A step enqueued with the same arguments is the same work every time and may be
- * captured. */
-void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, int slot,
+ * neighbours, for measuring; leaves their ghosts as they are. norm: to be taken with it; those of a run in
+ * their order. A step enqueued with the same arguments is the same work every time and may be captured. */
+void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
                         device_stream *s);
 bool inkernel_pass_can_change(const inkernel_pass *p);
-/* The next norm's slot; inkernel_pass_fetch after its step, never captured, brings it to the host and moves
- * on to the next slot. It is read before the next norm but one is enqueued. */
+/* The next run's slot; inkernel_pass_fetch after its steps, never captured, brings its last norm to the host
+ * and moves on to the next slot. That norm is read before the next run but one is enqueued. */
 int inkernel_pass_slot(const inkernel_pass *p);
-void inkernel_pass_fetch(inkernel_pass *p, device_stream *s);
-/* cell_abs_bits of this rank's last max |next - cur| but `later`, later = 0 or 1; waits for it. */
+void inkernel_pass_fetch(inkernel_pass *p, int norms, device_stream *s);
+/* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;
+ * waits for it. */
 uint64_t inkernel_pass_change(inkernel_pass *p, int later);
 
 /* ---- step.c, step_pass.c ---- */
@@ -143,14 +147,15 @@ typedef struct step_job {
     uint64_t
         *norm; /* not NULL: max |next - cur| of this rank's last step is taken: by a block of as many steps as
                 * temporal_steps gave or a persistent pass to there, by a step in its inkernel_pass */
-    step_probe *probe; /* may be NULL */
-    int epoch, slot;   /* with in-kernel exchange alone: of cur; of the norm (inkernel_pass_step) */
+    step_probe *probe;        /* may be NULL */
+    int epoch;                /* of cur; with in-kernel exchange alone, as is: */
+    inkernel_pass_norm rides; /* the norm that the step takes */
 } step_job;
 /* Afterwards the invariant holds for next. The same work every time, which may be captured. */
 void step_take(step_streams *s, step_pass *p, step_job j);
 /* Around `steps` steps with in-kernel exchange that are enqueued together, never captured; else nothing.
  * step_ready: ghosts and flag words of the first one, where they are not there (collective then), and the
- * job's epoch and slot. step_taken: they were, the last one with the norm. */
+ * job's epoch and norm. step_taken: they were, with rides.of norms. */
 void step_ready(step_streams *s, step_pass *p, step_job *j);
 void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps);
 /* The event `level`, recorded now. */
@@ -185,13 +190,15 @@ enum { GRAPH_BATCH_STEPS_MAX = 32 };
 typedef struct graph_batch graph_batch;
 
 /* fields: what levels alternate between, of which a level of even epoch writes the first; a single step of
- * two levels writes over the level before: { a, b } and { b, a }. All outlive the batch. */
-graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2]);
+ * two levels writes over the level before: { a, b } and { b, a }. All outlive the batch. every_norm: where
+ * norms are asked for, all steps have one; else the last of graph_batch_launch's. */
+graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm);
 void graph_batch_destroy(graph_batch **b);
 /* Captures what is not yet, so that nothing is left to the loop. */
 void graph_batch_prepare(graph_batch *b, bool change);
-/* `steps` of these steps, the first one's as step_ready leaves it; with a norm the last one takes it. */
-void graph_batch_launch(graph_batch *b, const step_job *j, int64_t steps);
+/* `steps` of these steps, the first one's as step_ready leaves it. With norms, of which rides.of is set, the
+ * last is read as after a step_take with a norm; with every_norm only for a power of two of steps. */
+void graph_batch_launch(graph_batch *b, step_job *j, int64_t steps);
 
 /* ---- persistent_links.c ---- */
 

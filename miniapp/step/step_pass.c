@@ -191,14 +191,14 @@ void step_ready(step_streams *s, step_pass *p, step_job *j)
     if (!j->exchange) p->inkernel_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
     else if (p->inkernel_generation != s->generation) start_inkernel(s, p, j->next.u, j->cur.u);
     j->epoch = inkernel_pass_epoch(p->inkernel, j->next.u, j->exchange);
-    j->slot = j->norm ? inkernel_pass_slot(p->inkernel) : INKERNEL_PASS_SLOTS;
+    j->rides = (inkernel_pass_norm){ inkernel_pass_slot(p->inkernel), 0, j->norm != NULL };
 }
 
 void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps)
 {
     if (!step_in_kernel(p)) return;
     if (j->exchange) inkernel_pass_advance(p->inkernel, steps);
-    if (j->norm) inkernel_pass_fetch(p->inkernel, s->stream[0]);
+    if (j->rides.of > 0) inkernel_pass_fetch(p->inkernel, j->rides.of, s->stream[0]);
 }
 
 void step_pass_destroy(step_pass *p)
