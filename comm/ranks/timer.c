@@ -1,6 +1,7 @@
 /* CLOCK_MONOTONIC: never set back by ntp, and on Linux read without a system call. */
 #include "ranks/timer.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,17 +32,30 @@ double timer_slowest_s(double seconds, MPI_Comm comm)
     return seconds;
 }
 
-timer_spread timer_over_ranks(double mine, MPI_Comm comm)
+void timer_spreads(const double mine[], timer_spread of[], int count, MPI_Comm comm)
 {
     struct {
         double number;
         int rank;
-    } most = { mine, ranks_mine(comm) };
-    double min = mine, sum = mine;
-    MPI_CHECK(ranks_allreduce(&min, 1, MPI_DOUBLE, MPI_MIN, comm));
-    MPI_CHECK(ranks_allreduce(&sum, 1, MPI_DOUBLE, MPI_SUM, comm));
-    MPI_CHECK(ranks_allreduce(&most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
-    return (timer_spread){ min, sum / ranks_count(comm), most.number, sum, most.rank };
+    } most[TIMER_SPREADS_MAX];
+    double min[TIMER_SPREADS_MAX], sum[TIMER_SPREADS_MAX];
+    assert(count <= TIMER_SPREADS_MAX);
+    for (int i = 0; i < count; i++) {
+        min[i] = sum[i] = most[i].number = mine[i];
+        most[i].rank = ranks_mine(comm);
+    }
+    MPI_CHECK(ranks_allreduce(min, count, MPI_DOUBLE, MPI_MIN, comm));
+    MPI_CHECK(ranks_allreduce(sum, count, MPI_DOUBLE, MPI_SUM, comm));
+    MPI_CHECK(ranks_allreduce(most, count, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
+    for (int i = 0; i < count; i++)
+        of[i] = (timer_spread){ min[i], sum[i] / ranks_count(comm), most[i].number, sum[i], most[i].rank };
+}
+
+timer_spread timer_over_ranks(double mine, MPI_Comm comm)
+{
+    timer_spread of;
+    timer_spreads(&mine, &of, 1, comm);
+    return of;
 }
 
 static int ascending(const void *a, const void *b)

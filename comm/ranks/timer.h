@@ -15,7 +15,10 @@ typedef struct timer_spread {
     double min, mean, max, sum;
     int max_rank;
 } timer_spread;
-timer_spread timer_over_ranks(double mine, MPI_Comm comm); /* collective */
+/* Of one number, and of several in three reductions. Collective. */
+timer_spread timer_over_ranks(double mine, MPI_Comm comm);
+enum { TIMER_SPREADS_MAX = 48 };
+void timer_spreads(const double mine[], timer_spread of[], int count, MPI_Comm comm);
 /* The largest alone; every rank has it, so that all decide alike. Collective. */
 double timer_slowest_s(double seconds, MPI_Comm comm);
 

@@ -87,7 +87,7 @@ static void add_phase(run *r, int depth, const char *name, double seconds)
     assert(r->report.phases <= REPORT_PHASES_MAX);
     p->name = name;
     p->depth = depth;
-    p->seconds = timer_over_ranks(seconds, r->sim.top.comm);
+    p->seconds.mean = seconds; /* this rank's, until gather_report */
 }
 
 /* Step times are those of the slowest rank, whose mean is longest. */
@@ -136,13 +136,15 @@ static void add_phases(run *r, const loop_result *l)
     add_phase(r, 1, "verify", r->verify_s);
 }
 
-/* Reduces the numbers of all ranks. A checkpoint's seconds are those of its slowest rank. */
+/* Reduces the numbers of all ranks, all together. A checkpoint's seconds are those of its slowest rank. */
 static void gather_report(run *r, const loop_result *l)
 {
     sim *s = &r->sim;
     report *out = &r->report;
     MPI_Comm comm = s->top.comm;
-    timer_spread power[POWER_NUMBERS];
+    double mine[TIMER_SPREADS_MAX];
+    timer_spread all[TIMER_SPREADS_MAX], *of = all;
+    int n = 0;
     double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s,
                                 &out->checkpoints.verify_s, &out->checkpoints.stall_s };
     own_steps(r);
@@ -152,13 +154,20 @@ static void gather_report(run *r, const loop_result *l)
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
     const double passes_per_step =
         counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
-    for (int i = 0; i < POWER_NUMBERS; i++) power[i] = timer_over_ranks(r->power[i], comm);
-    for (int i = 0; i < 4; i++) *seconds[i] = timer_slowest_s(*seconds[i], comm);
     add_phases(r, l);
-    out->bytes_moved_per_step = timer_over_ranks(sim_bytes_moved_per_pass(s) * passes_per_step, comm).sum;
+    for (int i = 0; i < out->phases; i++) mine[n++] = out->phase[i].seconds.mean;
+    for (int i = 0; i < 4; i++) mine[n++] = *seconds[i];
+    for (int i = 0; i < POWER_NUMBERS; i++) mine[n++] = r->power[i];
+    mine[n++] = sim_bytes_moved_per_pass(s) * passes_per_step;
+    mine[n++] = r->ticks.total_steps > 0 ? out->step_s.mean : 0;
+    timer_spreads(mine, all, n, comm);
+    for (int i = 0; i < out->phases; i++) out->phase[i].seconds = *of++;
+    for (int i = 0; i < 4; i++) *seconds[i] = (of++)->max;
     out->power =
-        power_of(power, l->loop_s, (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l->steps_run);
-    take_steps(r, timer_over_ranks(r->ticks.total_steps > 0 ? out->step_s.mean : 0, comm).max_rank);
+        power_of(of, l->loop_s, (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l->steps_run);
+    of += POWER_NUMBERS;
+    out->bytes_moved_per_step = (of++)->sum;
+    take_steps(r, of->max_rank);
 }
 
 /* Prints the notes on keys that the deck sets; the table has the others. */
