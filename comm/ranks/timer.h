@@ -15,7 +15,7 @@ typedef struct timer_spread {
     double min, mean, max, sum;
     int max_rank;
 } timer_spread;
-/* Of one number, and of several in three reductions. Collective. */
+/* The spread of one number, and the spreads of several, in three reductions either way. Collective. */
 timer_spread timer_over_ranks(double mine, MPI_Comm comm);
 enum { TIMER_SPREADS_MAX = 48 };
 void timer_spreads(const double mine[], timer_spread of[], int count, MPI_Comm comm);

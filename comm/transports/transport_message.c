@@ -116,7 +116,7 @@ static void take(void *context, int chunk)
     if (m->chunked) message_buffer_to_kernel(&m->received, c->at, c->bytes, m->stream);
 }
 
-/* Where messages begin or end: in the field, or in a buffer. */
+/* The memory that MPI or NCCL sends from or receives into: the field, or a buffer. */
 static char *memory_of(const transport_message *m, const message_buffer *b)
 {
     return m->in_place ? m->field : b->mpi;

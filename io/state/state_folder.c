@@ -146,8 +146,8 @@ state_status state_set_aside(const char *path, const state_info *next, sentence 
                      dtype_name(s.type), number);
             if (lstat(aside, &info) != 0) break;
         }
-        code = rename(path, aside) == 0 ? 0 : errno;
-        sentence_set(note, "%s, a state of another problem, is kept as %s", path, aside);
+        if (rename(path, aside)) code = errno;
+        else sentence_set(note, "%s, a state of another problem, is kept as %s", path, aside);
     }
     state_close(&s);
     return code ? state_file_failed("rename", path, code, why) : STATE_OK;

@@ -100,7 +100,7 @@ static void lists(void **unused)
     }
 }
 
-/* Whose a state is: m this problem's, o another's, - none's; x: it stays. */
+/* Owners of states: m this problem, o another one, - none; x: the state stays. */
 static void which_ones_stay(void **unused)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* The part of a made-up machine that is slow is blamed, and nothing else: a GPU in its own figures or in all
- * of its pairs, a link or one way of it, a host in its copies or toward all others, a pair of hosts, for 2 to 1024
- * ranks, also while load comes and goes.
+ * of its pairs, a link or one way of it, a host in its copies or toward all others, a pair of hosts, for 2 to
+ * 1024 ranks, also while load comes and goes.
  *
  * In machines whose figures scatter by 30 % the plain verdict blames somebody in at most one of 1000 trials,
  * and what is slower by three times that is blamed rightly in at least 990 of 1000. The same holds for four

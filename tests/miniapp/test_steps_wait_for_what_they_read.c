@@ -119,7 +119,7 @@ static const char *const sides[] = {
     "x_low = neumann\nx_high = neumann\ny_low = periodic\ny_high = periodic",
 };
 
-/* All that a wait may depend on comes in turn, each at a pace of its own, so that a few runs have all of it. */
+/* All that a wait may depend on comes in turn, each at its own pace, so that a few runs have all of it. */
 static void choose(way *w, int run, int ranks)
 {
     static const int fuse[] = { 3, 1, 1, 8, 12, 1, 64 };

@@ -1,4 +1,4 @@
-/* Kinds of sides that single steps and several steps at once must agree on: those of an axis, low and high. */
+/* Kinds of sides, low and high of an axis, that single steps and several at once must agree on. */
 #pragma once
 
 #include "core/boundary.h"
