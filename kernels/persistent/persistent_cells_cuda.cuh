@@ -27,31 +27,48 @@ static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[2])
 static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[4]) { read16(from, c); }
 static __device__ __forceinline__ void get_piece(unsigned from, double (&c)[2]) { read16(from, c); }
 
-/* Accesses past the L1 caches, which are not coherent with each other. */
-static __device__ __forceinline__ void give_piece(float *to, const float (&c)[2])
+/* Accesses past the L1 caches, which are not coherent with each other, where `here` is not 0. The predicate
+ * is part of the instruction: behind branches of their own, accesses of a lane's rows begin one after the
+ * other. */
+static __device__ __forceinline__ void give_piece(unsigned here, float *to, const float (&c)[2])
 {
-    __stcg((float2 *)to, make_float2(c[0], c[1]));
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.cg.v2.f32 [%1], {%2, %3}; }" ::"r"(here),
+                 "l"(to), "f"(c[0]), "f"(c[1])
+                 : "memory");
 }
-static __device__ __forceinline__ void give_piece(float *to, const float (&c)[4])
+static __device__ __forceinline__ void give_piece(unsigned here, float *to, const float (&c)[4])
 {
-    __stcg((float4 *)to, pack16(c));
+    asm volatile(
+        "{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.cg.v4.f32 [%1], {%2, %3, %4, %5}; }" ::"r"(here),
+        "l"(to), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3])
+        : "memory");
 }
-static __device__ __forceinline__ void give_piece(double *to, const double (&c)[2])
+static __device__ __forceinline__ void give_piece(unsigned here, double *to, const double (&c)[2])
 {
-    __stcg((double2 *)to, pack16(c));
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.cg.v2.f64 [%1], {%2, %3}; }" ::"r"(here),
+                 "l"(to), "d"(c[0]), "d"(c[1])
+                 : "memory");
 }
-static __device__ __forceinline__ void take_piece(const float *from, float (&c)[2])
+static __device__ __forceinline__ void take_piece(unsigned here, const float *from, float (&c)[2])
 {
-    const float2 all = __ldcg((const float2 *)from);
-    c[0] = all.x, c[1] = all.y;
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.cg.v2.f32 {%0, %1}, [%3]; }"
+                 : "+f"(c[0]), "+f"(c[1])
+                 : "r"(here), "l"(from)
+                 : "memory");
 }
-static __device__ __forceinline__ void take_piece(const float *from, float (&c)[4])
+static __device__ __forceinline__ void take_piece(unsigned here, const float *from, float (&c)[4])
 {
-    unpack16(__ldcg((const float4 *)from), c);
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %4, 0; @p ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%5]; }"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(here), "l"(from)
+                 : "memory");
 }
-static __device__ __forceinline__ void take_piece(const double *from, double (&c)[2])
+static __device__ __forceinline__ void take_piece(unsigned here, const double *from, double (&c)[2])
 {
-    unpack16(__ldcg((const double2 *)from), c);
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.cg.v2.f64 {%0, %1}, [%3]; }"
+                 : "+d"(c[0]), "+d"(c[1])
+                 : "r"(here), "l"(from)
+                 : "memory");
 }
 
 /* ---- words: two adjacent ones, each 4 bytes of a cell and above them the number of the exchange ---- */

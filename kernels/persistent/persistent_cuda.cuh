@@ -38,8 +38,8 @@ template <typename T> struct persistent_arguments {
     temporal_axis<T> ax, ay;
     int tiles_x, tiles_y, width, height, halo_x, halo_y;
     int steps, steps_between;
-    int rows_beyond; /* of the halo beyond a cut side; 0: rows are not cut */
-    void *given, *given_there[2];      /* exchanged cells: here, at the ranks above and below; NULL: none */
+    int rows_beyond;              /* of the halo beyond a cut side; 0: rows are not cut */
+    void *given, *given_there[2]; /* exchanged cells: here, at the ranks above and below; NULL: none */
     unsigned *flags, *flags_there[2];
     unsigned *numbers; /* the last exchange's number; the launch's blocks that have ended */
     unsigned long long *change;
@@ -54,7 +54,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     static constexpr int PIECE = V / PIECES;
     /* rows whose words are requested at a time */
     static constexpr int AT_ONCE = K * WORDS <= 16 ? K : 16 / WORDS;
-    static constexpr bool CROWDED = K * V * sizeof(T) >= 400;        /* few registers are left */
+    /* Few registers are left: rows are exchanged one behind the other, each behind a branch. */
+    static constexpr bool CROWDED = K * V * sizeof(T) >= 400;
     /* in shared memory */
     static constexpr unsigned ROW_BYTES = 32 * V * sizeof(T), SLOT_BYTES = 2 * R * ROW_BYTES;
     static_assert(K >= 2 * R && K <= 32 && V >= R && V % PER_WORDS == 0,
@@ -171,14 +172,15 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         return (U *)given + (place * (unsigned)c.ax.cells + (unsigned)x) * per_cell;
     }
 
-    /* Gives row k of the warp, here or to another rank. */
+    /* Gives row k of the warp, here or to another rank; give_row only where `here` is not 0. */
     __device__ __forceinline__ void give_words(void *given, unsigned number, int row, int k) const
     {
         uint64_t *const to = place_of<uint64_t>(given, 2 / PER_WORDS, number, row);
 #pragma unroll
         for (int i = 0; i < WORDS; i++) store_words(to + 2 * i, words_of(cell[k] + i * PER_WORDS), number);
     }
-    __device__ __forceinline__ void give_cells(void *given, unsigned number, int row, int k) const
+    __device__ __forceinline__ void give_cells(void *given, unsigned number, int row, int k,
+                                               unsigned here) const
     {
         T *const to = place_of<T>(given, 1, number, row);
 #pragma unroll
@@ -186,15 +188,18 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
             T piece[PIECE];
 #pragma unroll
             for (int v = 0; v < PIECE; v++) piece[v] = cell[k][p * PIECE + v];
-            give_piece(to + p * PIECE, piece);
+            give_piece(here, to + p * PIECE, piece);
         }
     }
 
     template <bool FLAGS>
-    __device__ __forceinline__ void give_row(void *given, unsigned number, int row, int k) const
+    __device__ __forceinline__ void give_row(void *given, unsigned number, int row, int k,
+                                             unsigned here) const
     {
-        if constexpr (FLAGS) give_cells(given, number, row, k);
-        else give_words(given, number, row, k);
+        if constexpr (FLAGS && !CROWDED) give_cells(given, number, row, k, here);
+        else if (here)
+            if constexpr (FLAGS) give_cells(given, number, row, k, 1);
+            else give_words(given, number, row, k);
     }
 
     /* Does the rank above or below (side 0, 1) take this row? */
@@ -212,13 +217,12 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
 #pragma unroll
             for (int k = 0; k < K; k++) {
                 const int row = row_of[k], cells = (int)c.ay.cells;
-                if (!(mine >> k & 1 && near(side, row))) continue;
-                give_row<FLAGS>(c.given_there[side], number, side == 0 ? row + cells : row - cells, k);
+                give_row<FLAGS>(c.given_there[side], number, side == 0 ? row + cells : row - cells, k,
+                                mine >> k & 1 && near(side, row));
             }
         }
 #pragma unroll
-        for (int k = 0; k < K; k++)
-            if (mine >> k & 1) give_row<FLAGS>(c.given, number, row_of[k], k);
+        for (int k = 0; k < K; k++) give_row<FLAGS>(c.given, number, row_of[k], k, mine >> k & 1);
     }
 
     template <int FIRST> __device__ __forceinline__ void take_words(unsigned number)
@@ -257,8 +261,12 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                    below = c.flags_there[1] && tile_y == c.tiles_y - 1;
         __syncthreads();
         if (threadIdx.x > 0) return;
-        if (above || below) __threadfence_system();
-        else __threadfence();
+        if (!above && !below) {
+            unsigned *const flag = c.flags + blockIdx.x * PERSISTENT_FLAG_WORDS;
+            asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(number) : "memory");
+            return;
+        }
+        __threadfence_system();
         raise(c.flags, (int)blockIdx.x, number);
         if (above) raise(c.flags_there[0], tiles + c.tiles_x + tile_x, number);
         if (below) raise(c.flags_there[1], tiles + tile_x, number);
@@ -294,12 +302,14 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         const unsigned taken = has[TAKEN * blockDim.x];
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            if (!(taken >> k & 1)) continue;
+            if (CROWDED && !(taken >> k & 1)) continue;
             const T *const from = place_of<T>(c.given, 1, number, row_of[k]);
 #pragma unroll
             for (int p = 0; p < PIECES; p++) {
                 T piece[PIECE];
-                take_piece(from + p * PIECE, piece);
+#pragma unroll
+                for (int v = 0; v < PIECE; v++) piece[v] = cell[k][p * PIECE + v];
+                take_piece(CROWDED || taken >> k & 1, from + p * PIECE, piece);
 #pragma unroll
                 for (int v = 0; v < PIECE; v++) cell[k][p * PIECE + v] = piece[v];
             }
