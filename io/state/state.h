@@ -159,5 +159,5 @@ typedef struct state_foreign {
 state_status state_read_foreign(MPI_Comm comm, const state_foreign *q, void *data, void *prev, bool *has_prev,
                                 sentence *why);
 
-/* Before MPI_Init: from here on HDF5 does nothing when the process ends. */
+/* Before MPI_Init: from here on HDF5 prints nothing, and does nothing when the process ends. */
 void state_before_mpi_init(void);

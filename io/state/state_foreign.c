@@ -36,6 +36,25 @@ static state_status check_shape(int dims, const hsize_t *shape, const state_fore
                   (long long)q->ny, (long long)q->nx);
 }
 
+/* Why H5Dread failed: `code` is of the system, or 0. */
+static state_status read_failed(const state_foreign *q, hid_t how, int code, sentence *why)
+{
+    if (code == EIO || code == ESTALE) return state_file_failed("read", q->path, code, why);
+    for (int i = 0; i < H5Pget_nfilters(how); i++) {
+        char name[64] = "";
+        size_t values = 0;
+        const H5Z_filter_t id =
+            H5Pget_filter2(how, (unsigned)i, NULL, &values, NULL, sizeof name - 1, name, NULL);
+        if (H5Zfilter_avail(id) <= 0)
+            return state_fail(STATE_DAMAGED, why,
+                              "%s: dataset %s needs HDF5's filter %d (%s), which is not here: name its folder "
+                              "in HDF5_PLUGIN_PATH, or h5repack -f NONE where it is",
+                              q->path, q->dataset, (int)id, name);
+    }
+    return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s are damaged or cut off", q->path,
+                      q->dataset);
+}
+
 static state_status read_dataset(hid_t file, hid_t access, const state_foreign *q, void *data, sentence *why)
 {
     STATE_H5_SCOPED const hid_t set = H5Dopen2(file, q->dataset, access);
@@ -71,10 +90,7 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     (void)fp_default();
     for (int64_t k = 0; k < cells && wide != data; k++) ((float *)data)[k] = (float)wide[k];
     if (wide != data) free(wide);
-    if (ok) return STATE_OK;
-    if (code == EIO || code == ESTALE) return state_file_failed("read", q->path, code, why);
-    return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s cannot be read: %s", q->path,
-                      q->dataset, state_h5_reason());
+    return ok ? STATE_OK : read_failed(q, how, code, why);
 }
 
 /* prev: NULL, or of /fields/u_prev, which need not be there. */

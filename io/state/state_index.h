@@ -52,13 +52,9 @@ static inline void state_h5_close(const hid_t *id)
     if (*id >= 0) H5Idec_ref(*id);
 }
 
-/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another. HDF5
- * prints no error stacks of its own from here on. MISSING, DAMAGED (not HDF5, truncated) or IO with a
- * sentence.
- */
+/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another.
+ * MISSING, DAMAGED (not HDF5, truncated) or IO with a sentence. */
 state_status state_h5_open(const char *path, hid_t *file, sentence *why);
-/* HDF5's words on the call that failed last, innermost first. */
-const char *state_h5_reason(void);
 
 /* ---- blocks of parts, compared with their checksums: below state_verify, and after a write ---- */
 

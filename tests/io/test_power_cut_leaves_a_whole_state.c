@@ -12,6 +12,7 @@
 #include "support/disk_calls.h"
 
 enum { STEPS = 2, RANKS_MAX = 2, FILES = 160, NOTES = 8192, NAME_BYTES = FIXTURE_PATH_BYTES + 32 };
+enum { CELLS_AT = 4096 }; /* in a part: before it is what HDF5 writes first */
 
 /* ---- what is recorded: by all ranks in one order, in memory that they share ---- */
 
@@ -27,7 +28,7 @@ static void take_note(const disk_call *c)
 {
     const int n = atomic_fetch_add(&disk->notes, 1);
     must(n < NOTES, "too many calls");
-    disk->note[n] = (struct note){ *c, fixture_rank(MPI_COMM_WORLD) };
+    disk->note[n] = (struct note){ *c, rank };
 }
 
 /* An fsync is noted when it begins, all else when it is done: it promises what was done by then, and no more.
@@ -58,12 +59,12 @@ static void record_run(const char *run, bool async)
     char dir[NAME_BYTES];
     snprintf(dir, sizeof dir, "%s/%s", folder, run);
     record(true);
-    const int writers = async ? fixture_ranks(MPI_COMM_WORLD) : 1;
+    const int writers = async ? ranks : 1;
     state_writer *w = fixture_writer(
         &(state_writer_options){ .folder = dir, .keep = { 1, 0 }, .async = async, .writers = writers });
     for (int64_t i = 1; i <= STEPS + 1; i++) {
-        state_level s = fixture_state(MPI_COMM_WORLD, 251, 11, DTYPE_F64, i <= STEPS ? i : STEPS);
-        assert_int_equal(fixture_go(w, &s, &why), STATE_OK);
+        state_level s = fixture_state(251, 11, DTYPE_F64, i <= STEPS ? i : STEPS);
+        must(fixture_go(w, &s) == STATE_OK, why.text);
         take_note(&(disk_call){ .what = DISK_PROMISE, .bytes = s.step });
         free(s.field[0].data);
     }
@@ -90,12 +91,6 @@ static thing *find(const char *name)
     return NULL;
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-    const size_t length = strlen(name), of_end = strlen(end);
-    return length >= of_end && strcmp(name + length - of_end, end) == 0;
-}
-
 /* The length of its folder's name. */
 static size_t folder_of(const char *name)
 {
@@ -108,21 +103,17 @@ static bool lie_together(const char *a, const char *b)
     return folder_of(a) == folder_of(b) && strncmp(a, b, folder_of(a)) == 0;
 }
 
-static bool is_state(const char *name)
-{
-    return ends_in(name, ".h5") && strncmp(name + folder_of(name), "/step_", 6) == 0;
-}
-
-static bool is_part(const char *name) { return ends_in(name, ".h5") && !is_state(name); }
+static bool is_state(const char *name) { return state_step_of(name) >= 0; }
+static bool is_part(const char *name) { return strstr(name, ".h5") && !is_state(name); }
 /* The lock, and the mark, which is empty. */
-static bool may_return(const char *name) { return strstr(name, ".lock") || ends_in(name, "/unfinished"); }
+static bool may_return(const char *name) { return strstr(name, ".lock") || strstr(name, "/unfinished"); }
 
 /* By it the next run finds what a killed one leaves of the parts. */
-static bool has_mark(const char *part)
+static const thing *mark_of(const char *part)
 {
     char mark[DISK_NAME_BYTES + 16];
     snprintf(mark, sizeof mark, "%.*s/unfinished", (int)folder_of(part), part);
-    return find(mark) != NULL;
+    return find(mark);
 }
 
 /* May an index be found whose parts are beside this name? */
@@ -199,6 +190,7 @@ static void take(const char *run, const struct note *n)
     case DISK_TRUNCATE:
         must(!is_state(c->name) && !is_needed(c->name), "what has a name is written");
         must(t->writer < 0 || t->writer == n->rank, "two ranks write into a file");
+        must(!is_part(c->name) || c->at < CELLS_AT || !mark_of(c->name)->unsure, "cells before their mark");
         t->writer = n->rank;
         t->dirty[n->rank] = true;
         return;
@@ -210,7 +202,7 @@ static void take(const char *run, const struct note *n)
     case DISK_UNLINK:
         must(!is_state(c->name) || has_newer(c->name), "what was promised is deleted");
         must(!is_part(c->name) || !is_needed(c->name), "a part goes that is needed");
-        must(!is_part(c->name) || has_mark(c->name), "a part goes behind its mark");
+        must(!is_part(c->name) || mark_of(c->name), "a part goes behind its mark");
         t->gone = true;
         break;
     }
@@ -234,7 +226,7 @@ static void what_is_replaced_is_on_disk_before_it_is_named(void **unused)
     replace r;
     snprintf(path, sizeof path, "%s/picture.png", folder);
     record(true);
-    if (fixture_rank(MPI_COMM_WORLD) == 0)
+    if (rank == 0)
         must(replace_begin(&r, path) == 0 && fputs("it", r.to) >= 0 && replace_end(&r, true) == 0, path);
     record(false);
     assert_int_equal(disk->notes, sizeof wanted / sizeof *wanted);
