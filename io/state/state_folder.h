@@ -51,8 +51,8 @@ bool lock_is_held(const lock *l);
 #define STATE_INDEX "index.h5" /* of an attempt, until it is NAME.h5 */
 /* 0 or errno. */
 int state_put_mark(const char *folder);
-/* The folder `older` of the parts of the state `path` gets a mark, before the state loses its index; "": there
- * are none, or they are another's, of which it is a copy. 0 or errno. */
+/* The folder `older` of the parts of the state `path` gets a mark, before the state loses its index; "":
+ * there are none, or they are another's, of which it is a copy. 0 or errno. */
 int state_mark_older(const char *path, char older[STATE_PATH_BYTES]);
 /* Deletes the folder, or, where an index needs it, its mark. */
 void state_remove_attempt(const char *folder);

@@ -47,8 +47,8 @@ static state_status read_failed(const state_foreign *q, hid_t how, int code, sen
             H5Pget_filter2(how, (unsigned)i, NULL, &values, NULL, sizeof name - 1, name, NULL);
         if (H5Zfilter_avail(id) <= 0)
             return state_fail(STATE_DAMAGED, why,
-                              "%s: dataset %s needs HDF5's filter %d (%s), which is not here: name its folder "
-                              "in HDF5_PLUGIN_PATH, or h5repack -f NONE where it is",
+                              "%s: dataset %s needs HDF5's filter %d (%s), which is not here: name its "
+                              "folder in HDF5_PLUGIN_PATH, or h5repack -f NONE where it is",
                               q->path, q->dataset, (int)id, name);
     }
     return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s are damaged or cut off", q->path,

@@ -132,8 +132,7 @@ static state_status is_damaged(const state_info *s, sentence *why)
 state_status state_read(const state_info *s, int i, box cells, void *data, sentence *why)
 {
     state_status status = STATE_OK;
-    char *const buffer = malloc(STATE_BLOCK_BYTES);
-    if (!buffer) return state_fail(STATE_IO, why, "no memory to read %s", s->path);
+    char *const buffer = CHECK_ALLOC(malloc(STATE_BLOCK_BYTES));
     for (int k = 0; k < s->parts && status == STATE_OK; k++)
         status = read_from_part(s, k, i, cells, buffer, data, why);
     free(buffer);
@@ -211,8 +210,7 @@ state_status state_look_at(const state_info *s, int k, uint64_t fingerprint[STAT
     if (status == STATE_DAMAGED) add_damage(r, why->text);
     if (status != STATE_OK) return status;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
-    char *const buffer = malloc(STATE_BLOCK_BYTES);
-    if (!buffer) status = state_fail(STATE_IO, why, "no memory to read %s", s->path);
+    char *const buffer = CHECK_ALLOC(malloc(STATE_BLOCK_BYTES));
     for (int i = 0; i < s->fields; i++)
         for (int64_t n = 0; n < state_blocks(s->part[k].of[i].cells, s->type) && status != STATE_IO; n++) {
             status = read_block(s, k, i, n, fd, buffer, why);

@@ -72,9 +72,8 @@ struct state_writer {
     MPI_Request pending[4];
     int pending_count;
     state_status status; /* of this phase on this rank */
-    state_status ended;  /* how the last write ended, and then its sentence is in why */
+    state_status ended;  /* how the last write ended, until it is told; its sentence is in why */
     sentence why;        /* of what failed last */
-    bool heard;
 };
 
 /* ---- how many, how large ---- */
@@ -384,14 +383,6 @@ static void agree(state_writer *w)
                              next_pending(w)));
 }
 
-static bool agreed(state_writer *w)
-{
-    int complete = 1;
-    MPI_CHECK(MPI_Testall(w->pending_count, w->pending, &complete, MPI_STATUSES_IGNORE));
-    if (complete) w->pending_count = 0;
-    return complete;
-}
-
 /* ---- what all ranks know once they have agreed ---- */
 
 /* Compares the fingerprints of the cells that were read back with those of the device. */
@@ -422,7 +413,6 @@ static void end(state_writer *w)
     }
     collect_end(&w->cells);
     state_close(&w->s);
-    w->heard = w->ended == STATE_OK;
     w->phase = IDLE;
 }
 
@@ -466,7 +456,10 @@ static void advance(state_writer *w)
             if (!phase_is_done(w)) return;
             agree(w);
         }
-        if (!agreed(w)) return;
+        int agreed = 1;
+        MPI_CHECK(MPI_Testall(w->pending_count, w->pending, &agreed, MPI_STATUSES_IGNORE));
+        if (!agreed) return;
+        w->pending_count = 0;
         go_on(w);
     }
 }
@@ -479,7 +472,6 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     const double begin_s = timer_now_s();
     w->request = *r;
     w->level = *r->level;
-    w->heard = true;
     w->ended = STATE_OK;
     name_attempt(w);
     begin_phase(w, WRITE);
@@ -490,10 +482,11 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
 
 static state_status tell(state_writer *w, sentence *why)
 {
-    if (w->phase != IDLE || w->heard) return STATE_OK;
+    const state_status ended = w->ended;
+    if (w->phase != IDLE || ended == STATE_OK) return STATE_OK;
     *why = w->why;
-    w->heard = true;
-    return w->ended;
+    w->ended = STATE_OK;
+    return ended;
 }
 
 state_status state_writer_poll(state_writer *w, sentence *why)

@@ -74,12 +74,13 @@ static void record_run(const char *run, bool async)
 
 /* ---- what a power cut may leave of it ---- */
 
-typedef struct thing {                                 /* a file or a folder */
-    char name[DISK_NAME_BYTES], born[DISK_NAME_BYTES]; /* its last name, and its first */
-    bool gone;                                         /* it has that name no more */
-    bool unsure;                                       /* the last change of its name may be lost */
-    bool dirty[RANKS_MAX];                             /* bytes that this rank wrote may be lost */
-    int writer;                                        /* -1: none yet */
+typedef struct thing { /* a file or a folder */
+    char name[DISK_NAME_BYTES];
+    const struct thing *home; /* the folder it was made in */
+    bool gone;                /* it has that name no more */
+    bool unsure;              /* the last change of its name may be lost */
+    bool dirty[RANKS_MAX];    /* bytes that this rank wrote may be lost */
+    int writer;               /* -1: none yet */
 } thing;
 static thing all[FILES];
 static int things;
@@ -91,53 +92,39 @@ static thing *find(const char *name)
     return NULL;
 }
 
-/* The length of its folder's name. */
-static size_t folder_of(const char *name)
+/* What is there beside a name; "": the folder itself. */
+static thing *beside(const char *name, const char *other)
 {
-    const char *slash = strrchr(name, '/');
-    return slash ? (size_t)(slash - name) : 0;
+    char path[2 * DISK_NAME_BYTES];
+    const char *const slash = strrchr(name, '/');
+    const int length = slash ? (int)(slash - name) : 0;
+    snprintf(path, sizeof path, "%.*s%s%s", length, name, *other ? "/" : "", other);
+    return find(path);
 }
 
-static bool lie_together(const char *a, const char *b)
-{
-    return folder_of(a) == folder_of(b) && strncmp(a, b, folder_of(a)) == 0;
-}
+static bool is_state(const thing *t) { return state_step_of(t->name) >= 0; }
+static bool is_part(const thing *t) { return strstr(t->name, ".h5") && !is_state(t); }
+static bool is_clean(const thing *t) { return !t->dirty[0] && !t->dirty[1]; }
 
-static bool is_state(const char *name) { return state_step_of(name) >= 0; }
-static bool is_part(const char *name) { return strstr(name, ".h5") && !is_state(name); }
-/* The lock, and the mark, which is empty. */
-static bool may_return(const char *name) { return strstr(name, ".lock") || strstr(name, "/unfinished"); }
-
-/* By it the next run finds what a killed one leaves of the parts. */
-static const thing *mark_of(const char *part)
-{
-    char mark[DISK_NAME_BYTES + 16];
-    snprintf(mark, sizeof mark, "%.*s/unfinished", (int)folder_of(part), part);
-    return find(mark);
-}
-
-/* May an index be found whose parts are beside this name? */
-static bool is_needed(const char *name)
+/* May an index be found whose parts were made in this folder? */
+static bool is_needed(const thing *home)
 {
     bool needed = false;
     for (int i = 0; i < things; i++)
-        needed |= is_state(all[i].name) && lie_together(all[i].born, name) && (!all[i].gone || all[i].unsure);
+        needed |= is_state(&all[i]) && all[i].home == home && (!all[i].gone || all[i].unsure);
     return needed;
 }
 
 /* Are the index and its parts on disk, with their names? */
 static bool is_whole(const thing *index)
 {
-    bool whole = !index->dirty[0] && !index->dirty[1], has_parts = false;
-    for (int i = 0; i < things; i++) {
-        const thing *t = &all[i];
-        if (t == index || t->gone || !is_part(t->name) || !lie_together(t->name, index->born)) continue;
-        whole = whole && !t->dirty[0] && !t->dirty[1] && !t->unsure;
+    bool whole = is_clean(index), has_parts = false;
+    for (const thing *t = all; t < all + things; t++) {
+        if (t == index || t->gone || !is_part(t) || t->home != index->home) continue;
+        whole = whole && is_clean(t) && !t->unsure;
         has_parts = true;
     }
-    char attempt[DISK_NAME_BYTES];
-    snprintf(attempt, sizeof attempt, "%.*s", (int)folder_of(index->born), index->born);
-    return whole && (!has_parts || !find(attempt)->unsure);
+    return whole && (!has_parts || !index->home->unsure);
 }
 
 static void take_fsync(const struct note *n)
@@ -145,18 +132,15 @@ static void take_fsync(const struct note *n)
     thing *const of = find(n->call.name);
     if (of) of->dirty[n->rank] = false;
     for (int i = 0; i < things; i++)
-        if (folder_of(all[i].name) == strlen(n->call.name) &&
-            strncmp(all[i].name, n->call.name, strlen(n->call.name)) == 0)
-            all[i].unsure = false;
+        if (of && beside(all[i].name, "") == of) all[i].unsure = false;
 }
 
 /* An index may go once a newer one is on disk. */
-static bool has_newer(const char *name)
+static bool has_newer(const thing *index)
 {
     bool newer = false;
     for (int i = 0; i < things; i++)
-        newer |= is_state(all[i].name) && !all[i].gone && !all[i].unsure &&
-                 state_step_of(all[i].name) > state_step_of(name);
+        newer |= !all[i].gone && !all[i].unsure && state_step_of(all[i].name) > state_step_of(index->name);
     return newer;
 }
 
@@ -165,44 +149,46 @@ static void take_promise(const char *run, int64_t step)
 {
     char name[DISK_NAME_BYTES];
     snprintf(name, sizeof name, "%s/step_%010lld.h5", run, (long long)step);
-    for (; *name; name[folder_of(name)] = '\0') must(find(name) && !find(name)->unsure, name);
+    for (const thing *t = find(name); t != all; t = beside(t->name, "")) must(t && !t->unsure, name);
 }
 
 static void take(const char *run, const struct note *n)
 {
     const disk_call *c = &n->call;
     thing *t = find(c->name), *const other = c->what == DISK_RENAME ? find(c->to) : NULL;
+    const thing *const mark = beside(c->name, "unfinished");
     switch (c->what) {
     case DISK_PROMISE: take_promise(run, c->bytes); return;
     case DISK_FSYNC: take_fsync(n); return;
     case DISK_OPEN:
     case DISK_MKDIR:
-        for (int i = 0; i < things; i++)
-            must(strcmp(all[i].born, c->name) != 0 || may_return(c->name), "a name that was there before");
+        for (int i = 0; i < things; i++) /* but the lock and the mark, which is empty */
+            must(strcmp(all[i].name, c->name) != 0 || strstr(c->name, ".lock") ||
+                     strstr(c->name, "/unfinished"),
+                 "a name that was there before");
         if (t) return;
-        must(things < FILES && !is_state(c->name), "a state that has its name before it is whole");
         t = &all[things++];
-        *t = (thing){ .unsure = true, .writer = -1 };
+        *t = (thing){ .home = beside(c->name, ""), .unsure = true, .writer = -1 };
         strcpy(t->name, c->name);
-        strcpy(t->born, c->name);
+        must(things < FILES && !is_state(t), "a state that has its name before it is whole");
         return;
     case DISK_WRITE:
     case DISK_TRUNCATE:
-        must(!is_state(c->name) && !is_needed(c->name), "what has a name is written");
+        must(!is_state(t) && !is_needed(t->home), "what has a name is written");
         must(t->writer < 0 || t->writer == n->rank, "two ranks write into a file");
-        must(!is_part(c->name) || c->at < CELLS_AT || !mark_of(c->name)->unsure, "cells before their mark");
         t->writer = n->rank;
         t->dirty[n->rank] = true;
+        must(!is_part(t) || c->at < CELLS_AT || (mark && !mark->unsure), "cells before their mark");
         return;
     case DISK_RENAME:
-        must(!is_state(c->to) || is_whole(t), "a name for what may be lost");
+        must(is_whole(t), "a name for what may be lost");
         if (other) other->gone = other->unsure = true;
         strcpy(t->name, c->to);
         break;
     case DISK_UNLINK:
-        must(!is_state(c->name) || has_newer(c->name), "what was promised is deleted");
-        must(!is_part(c->name) || !is_needed(c->name), "a part goes that is needed");
-        must(!is_part(c->name) || mark_of(c->name), "a part goes behind its mark");
+        must(!is_state(t) || has_newer(t), "what was promised is deleted");
+        must(!is_part(t) || !is_needed(t->home), "a part goes that is needed");
+        must(!is_part(t) || mark, "a part goes behind its mark");
         t->gone = true;
         break;
     }
@@ -214,7 +200,8 @@ static void cut_anywhere(void **async)
     const char *const run = *async ? "back/run" : "fore/run";
     record_run(run, *async != NULL);
     assert_true(disk->notes >= 30);
-    things = 0;
+    things = 1;
+    all[0] = (thing){ .writer = -1 }; /* the folder */
     for (int i = 0; i < disk->notes; i++) take(run, &disk->note[i]);
 }
 

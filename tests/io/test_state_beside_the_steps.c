@@ -13,7 +13,8 @@ static bool on_the_third_look(void *looks, state_level *s, double *held_s)
 static void no_rank_waits(void **unused)
 {
     char path[FIXTURE_STEP_BYTES];
-    state_writer *w = fixture_writer(&(state_writer_options){ .folder = folder, .async = true, .writers = 1 });
+    state_writer *w =
+        fixture_writer(&(state_writer_options){ .folder = folder, .async = true, .writers = 1 });
     state_level s = fixture_state(64, 64, DTYPE_F64, 7);
     int looks = 0;
     const state_request request = { &s, on_the_third_look, NULL, &looks };

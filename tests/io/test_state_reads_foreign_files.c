@@ -112,13 +112,9 @@ static size_t as_it_is(unsigned flags, size_t count, const unsigned *values, siz
     return bytes;
 }
 
-static void map_as(hid_t file, hid_t type, int dims, const hsize_t *shape)
-{
-    put(file, "/map", type, dims, shape, H5P_DEFAULT);
-}
-static void map(hid_t f) { map_as(f, H5T_IEEE_F64LE, 2, plane); }
-static void cubes(hid_t f) { map_as(f, H5T_IEEE_F64LE, 3, cube); }
-static void words(hid_t f) { map_as(f, H5T_C_S1, 2, plane); }
+static void map(hid_t f) { put(f, "/map", H5T_IEEE_F64LE, 2, plane, H5P_DEFAULT); }
+static void cubes(hid_t f) { put(f, "/map", H5T_IEEE_F64LE, 3, cube, H5P_DEFAULT); }
+static void words(hid_t f) { put(f, "/map", H5T_C_S1, 2, plane, H5P_DEFAULT); }
 static void both_levels(hid_t f)
 {
     map(f);
@@ -192,7 +188,7 @@ static void what_fits_and_what_does_not(void **unused)
         { map, "/map", NX, NY, "truncate -s 1000 ic.h5", "ic.h5 is damaged or cut off", "" },
         { map, "/map", NX, NY, "truncate -s 4 ic.h5", "not an HDF5 file", "" },
         { map, "/map", NX, NY, "rm ic.h5", "no such file", "" },
-        { squeezed, "/map", NX, NY, ":", "dataset /map needs HDF5's filter 333 (squeeze)", "HDF5_PLUGIN_PATH" },
+        { squeezed, "/map", NX, NY, ":", "/map needs HDF5's filter 333 (squeeze)", "HDF5_PLUGIN_PATH" },
         { shuffled, "/map", NX, NY, "truncate -s -900 ic.h5; truncate -s +900 ic.h5",
           "the values of dataset /map are damaged or cut off", "" },
         { raw, "/map", NX, NY, ":", others, "" },
@@ -241,9 +237,8 @@ static void a_state_of_parts(void **unused)
 
 static int set_up(void **unused)
 {
-    snprintf(path, sizeof path, "%s/ic.h5", folder);
     snprintf(beside, sizeof beside, "%s/beside.h5", folder);
-    return 0;
+    return snprintf(path, sizeof path, "%s/ic.h5", folder) < 0;
 }
 
 STATE_TESTS(set_up, cmocka_unit_test(types_and_layouts), cmocka_unit_test(what_fits_and_what_does_not),

@@ -232,26 +232,15 @@ static void of_1024_parts(void **unused)
 
 static void how_many_write(void **unused)
 {
-    static const struct {
-        uint64_t bytes;
-        int ranks, asked;
-        uint64_t one_file_bytes;
-        int writers;
-    } cases[] = {
-        { 1, 8, 0, 0, 1 },
-        { 64 << 20, 8, 0, 0, 1 },
-        { (64 << 20) + 1, 8, 0, 0, 2 },
-        { 1 << 30, 8, 0, 0, 8 },
-        { (uint64_t)1 << 40, 1000, 0, 0, 256 },
-        { (uint64_t)1 << 40, 1000, 1000, 0, 1000 },
-        { 1, 8, 100, 0, 8 },
-        { 1 << 30, 8, 0, STATE_ONE_FILE_BYTES, 1 },
-        { (1 << 30) + 1, 8, 0, STATE_ONE_FILE_BYTES, 8 },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(
-            state_writers(cases[i].bytes, cases[i].ranks, cases[i].asked, cases[i].one_file_bytes),
-            cases[i].writers);
+    const uint64_t mib = 1 << 20;
+    assert_int_equal(state_writers(1, 8, 0, 0), 1);
+    assert_int_equal(state_writers(64 * mib, 8, 0, 0), 1);
+    assert_int_equal(state_writers(64 * mib + 1, 8, 0, 0), 2);
+    assert_int_equal(state_writers(mib << 20, 1000, 0, 0), 256);
+    assert_int_equal(state_writers(mib << 20, 1000, 1000, 0), 1000);
+    assert_int_equal(state_writers(1, 8, 100, 0), 8);
+    assert_int_equal(state_writers(mib << 10, 8, 0, STATE_ONE_FILE_BYTES), 1);
+    assert_int_equal(state_writers((mib << 10) + 1, 8, 0, STATE_ONE_FILE_BYTES), 8);
 }
 
 static int set_up(void **unused) { return snprintf(path, sizeof path, "%s/state.h5", folder) < 0; }

@@ -2,7 +2,7 @@
  * share, and main. Include in one source. */
 #pragma once
 
-#include <dirent.h>
+#include <glob.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static inline void must(bool holds, const char *what)
 __attribute__((format(printf, 2, 3))) static inline void fixture_shell(const char *dir, const char *command,
                                                                        ...)
 {
-    char text[8192] = "cd ";
+    char text[8192];
     va_list args;
     va_start(args, command);
     const int cd = snprintf(text, sizeof text, "cd '%s' && ", dir);
@@ -86,26 +86,23 @@ static inline int fixture_main(int argc, char **argv, int (*run)(void))
     int main(int argc, char **argv) { return fixture_main(argc, argv, all_tests); }
 
 /* How much is in the folder NAME of `folder` that no state needs: attempts that no index names, temporary
- * files. By any rank; -1: no such folder. */
+ * files. By any rank. */
 static inline int fixture_left(const char *name)
 {
     char path[FIXTURE_PATH_BYTES + 400];
-    int left = 0;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    DIR *d = opendir(path);
-    if (!d) return -1;
-    for (const struct dirent *e; (e = readdir(d));) {
-        const size_t length = strlen(e->d_name);
+    glob_t found;
+    snprintf(path, sizeof path, "%s/%s/*.{????????,tmp*}", folder, name);
+    (void)glob(path, GLOB_BRACE, NULL, &found);
+    int left = (int)found.gl_pathc;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *const attempt = found.gl_pathv[i];
         state_info s;
         sentence ignored;
-        left += strstr(e->d_name, ".tmp") != NULL;
-        const bool dotted = length > 9 && e->d_name[length - 9] == '.';
-        if (!dotted || strspn(e->d_name + length - 8, "0123456789abcdef") != 8) continue;
-        snprintf(path, sizeof path, "%s/%s/%.*s.h5", folder, name, (int)length - 9, e->d_name);
-        left += state_index_read(path, &s, &ignored) != STATE_OK || strcmp(s.folder, e->d_name) != 0;
+        snprintf(path, sizeof path, "%.*s.h5", (int)strlen(attempt) - 9, attempt);
+        left -= state_index_read(path, &s, &ignored) == STATE_OK && strcmp(s.folder, state_name(attempt)) == 0;
         state_close(&s);
     }
-    closedir(d);
+    globfree(&found);
     return left;
 }
 
