@@ -77,10 +77,11 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
     char mark[STATE_PATH_BYTES] = "", folder[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
     const int rank = ranks_mine(comm);
     state_status status = STATE_OK;
-    int code = rank == 0 ? make_mark(mark, folder, dir) : 0;
+    int tries = 0, seen = 0, code = rank == 0 ? make_mark(mark, folder, dir) : 0;
     MPI_CHECK(ranks_bcast(mark, sizeof mark, MPI_CHAR, 0, comm));
     if (rank > 0) replace_directory_of(folder, sizeof folder, mark);
-    if (mark[0] && state_look_for(mark) != 0)
+    while (mark[0] && state_look_again(seen = access(mark, F_OK) != 0 ? errno : 0, &tries)) continue;
+    if (seen != 0)
         status = state_fail(
             STATE_IO, why,
             "rank %d on %s does not see what rank 0 writes to %s: state files need a folder that all "

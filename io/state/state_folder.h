@@ -24,8 +24,6 @@ state_status state_set_aside(const char *path, const state_info *next, sentence 
 /* A look at what another host made ended with `code`: is it worth another look? A network file system may
  * for some seconds not know a name (ENOENT, ESTALE). True after a pause, for 10 s; *tries is 0 at first. */
 bool state_look_again(int code, int *tries);
-/* Looks for it in this way. 0 or errno. */
-int state_look_for(const char *path);
 
 /* ---- One run a name: a lock file says which run writes there ---- */
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/fp.h"
 #include "state/state_index.h"
@@ -97,12 +98,18 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
 static state_status read_file(const state_foreign *u, const state_foreign *u_prev, void *data, void *prev,
                               bool *has_prev, sentence *why)
 {
-    STATE_H5_SCOPED hid_t file = H5I_INVALID_HID;
-    STATE_H5_SCOPED const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+    int fd;
+    state_status status = state_file_open(u->path, &fd, why);
+    if (status != STATE_OK) return status == STATE_DAMAGED ? STATE_MISSING : status; /* a wrong input */
+    close(fd);
+    STATE_H5_SCOPED const hid_t file = H5Fopen(u->path, H5F_ACC_RDONLY, H5P_DEFAULT),
+                                access = H5Pcreate(H5P_DATASET_ACCESS);
+    if (file < 0)
+        return state_fail(STATE_MISSING, why,
+                          H5Fis_hdf5(u->path) > 0 ? "%s is damaged or cut off" : "%s is not an HDF5 file",
+                          u->path);
     H5Pset_elink_cb(access, refuse_link, NULL);
-    state_status status = state_h5_open(u->path, &file, why);
-    if (status == STATE_DAMAGED) return STATE_MISSING; /* no HDF5 file: a wrong input */
-    if (status == STATE_OK) status = read_dataset(file, access, u, data, why);
+    status = read_dataset(file, access, u, data, why);
     if (status != STATE_OK || !prev) return status;
     /* an error counts as there: one that cannot be read is not to be taken for none */
     *has_prev = H5Lexists(file, "/fields", access) > 0 && H5Lexists(file, "/fields/u_prev", access) != 0;

@@ -1,5 +1,4 @@
-/* HDF5 by one rank alone, in the main thread: the files of a state as other programs read them, and the
- * opening of other programs' files. */
+/* HDF5 by one rank alone, in the main thread: the files of a state as other programs read them. */
 #include "state/state_index.h"
 
 #include <errno.h>
@@ -12,39 +11,25 @@
 
 enum { ALIGNMENT_BYTES = 4096 }; /* of datasets: a page */
 
-/* Once MPI runs, HDF5 would have MPI_Finalize end it. It prints no error stacks of its own. */
+/* Once MPI runs, HDF5 would have MPI_Finalize end it. It prints no error stacks of its own. Files are opened
+ * without locks, which parallel file systems often lack, unless the user asks for them. */
 void state_before_mpi_init(void)
 {
+    (void)setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
     H5dont_atexit();
     H5open();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
-/* Files are opened without locks, which parallel file systems often lack, unless the user's
- * HDF5_USE_FILE_LOCKING asks for them; all that is open of a file goes with it. The 1.8 format has checksums
- * over everything but the raw data; virtual datasets came with 1.10. */
+/* All that is open of a file goes with it. The 1.8 format has checksums over everything but the raw data;
+ * virtual datasets came with 1.10. */
 static hid_t file_access(void)
 {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    (void)setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0); /* read whenever a file is opened */
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
     H5Pset_alignment(access, ALIGNMENT_BYTES, ALIGNMENT_BYTES);
     return access;
-}
-
-state_status state_h5_open(const char *path, hid_t *file, sentence *why)
-{
-    int fd;
-    *file = H5I_INVALID_HID;
-    const state_status status = state_file_open(path, &fd, why);
-    if (status != STATE_OK) return status;
-    close(fd);
-    STATE_H5_SCOPED const hid_t access = file_access();
-    *file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    if (*file >= 0) return STATE_OK;
-    return state_fail(STATE_DAMAGED, why,
-                      H5Fis_hdf5(path) > 0 ? "%s is damaged or cut off" : "%s is not an HDF5 file", path);
 }
 
 /* Files hold little-endian IEEE. */

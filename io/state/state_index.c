@@ -67,11 +67,6 @@ int64_t state_blocks(box b, dtype t)
     return (box_height(b) + most / width - 1) / (most / width);
 }
 
-box state_block(const state_info *s, int k, int i, int64_t n)
-{
-    return state_piece(s->part[k].of[i].cells, s->type, 1, n);
-}
-
 const char *state_name(const char *path)
 {
     const char *const slash = strrchr(path, '/');
