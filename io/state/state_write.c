@@ -13,7 +13,6 @@
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +66,6 @@ struct state_writer {
     collect_window window;
     pthread_t thread;
     bool job_runs, has_thread, finished; /* finished: the phase's last job is begun */
-    atomic_bool job_done;
     double mine[AGREED], all[AGREED];
     MPI_Request pending[4];
     int pending_count;
@@ -284,7 +282,6 @@ static void *run_job(void *writer)
     if (w->status == STATE_OK) w->status = do_job(w); /* after a failure messages go on, but nothing else */
     omp_set_num_threads(threads);
     w->mine[JOB_S] += timer_now_s() - begin_s;
-    atomic_store(&w->job_done, true);
     return NULL;
 }
 
@@ -294,7 +291,6 @@ static void start_job(state_writer *w)
 {
     sigset_t all, old;
     w->job_runs = true;
-    atomic_store(&w->job_done, false);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     w->has_thread = w->o.async && pthread_create(&w->thread, NULL, run_job, w) == 0;
@@ -304,9 +300,7 @@ static void start_job(state_writer *w)
 
 static bool job_is_done(state_writer *w)
 {
-    if (!w->job_runs) return true;
-    if (!atomic_load(&w->job_done)) return false;
-    if (w->has_thread) pthread_join(w->thread, NULL);
+    if (w->job_runs && w->has_thread && pthread_tryjoin_np(w->thread, NULL) != 0) return false;
     w->job_runs = false;
     return true;
 }

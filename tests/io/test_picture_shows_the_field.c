@@ -51,13 +51,14 @@ static double patterns(int64_t x, int64_t y)
 
 static image draw(formula at, int64_t nx, int64_t ny, dtype type)
 {
-    const box own = ranks == 3 ? fixture_box(nx, ny, 3, 1, rank) : fixture_box(nx, ny, 1, ranks, rank);
-    void *data = malloc((size_t)(box_cells(own) + 1) * 8);
-    int64_t i = 0;
-    for (int64_t y = own.y0; y < own.y1; y++)
-        for (int64_t x = own.x0; x < own.x1; x++) fixture_put(data, type, i++, at(x, y));
-    const bool ok = picture_write(MPI_COMM_WORLD, path, type, nx, ny, own, data, "a ramp", NULL, &why);
-    free(data);
+    const state_cells f =
+        fixture_cut("u", nx, ny, ranks == 3 ? 3 : 1, ranks == 3 ? 1 : ranks, rank, type);
+    for (int64_t i = 0; i < box_cells(f.own); i++) {
+        const int64_t n = fixture_place(f.own, nx, i);
+        fixture_put(f.data, type, i, at(n % nx, n / nx));
+    }
+    const bool ok = picture_write(MPI_COMM_WORLD, path, type, nx, ny, f.own, f.data, "a ramp", NULL, &why);
+    free(f.data);
     if (!on_all(ok)) fail_msg("%s", why.text);
     return load();
 }

@@ -48,10 +48,8 @@ static state_status read_field(const char *file, const char *dataset, dtype type
         state_read_foreign(MPI_COMM_WORLD, &wanted, data[0], has_prev ? data[1] : NULL, has_prev, &why);
     bool right = true;
     for (int k = 0; k < (has_prev && *has_prev ? 2 : 1) && status == STATE_OK; k++)
-        for (int64_t i = 0; i < box_cells(own); i++) {
-            const int64_t x = own.x0 + i % box_width(own), y = own.y0 + i / box_width(own);
-            right = right && fixture_is(data[k], type, i, value_at(y * nx + x));
-        }
+        for (int64_t i = 0; i < box_cells(own); i++)
+            right = right && fixture_is(data[k], type, i, value_at(fixture_place(own, nx, i)));
     free(data[0]);
     free(data[1]);
     assert_true(on_all(right));

@@ -120,6 +120,12 @@ static inline box fixture_box(int64_t nx, int64_t ny, int columns, int rows, int
     return box_make(nx * cx / columns, nx * (cx + 1) / columns, ny * cy / rows, ny * (cy + 1) / rows);
 }
 
+/* The place in the field of the i-th of own cells. */
+static inline int64_t fixture_place(box own, int64_t nx, int64_t i)
+{
+    return (own.y0 + i / box_width(own)) * nx + own.x0 + i % box_width(own);
+}
+
 static inline double fixture_value(int field, int64_t linear)
 {
     return cell_random((uint64_t)field + 7, (uint64_t)linear) + (double)field;
@@ -148,25 +154,22 @@ static inline bool fixture_is(const void *data, dtype type, int64_t i, double v)
 /* Own cells from fixture_value, and this rank's share of the fingerprint, by plain addition. */
 static inline void fixture_fill(state_cells *f, dtype type, int number)
 {
-    int64_t i = 0;
     f->fingerprint = 0;
-    for (int64_t y = f->own.y0; y < f->own.y1; y++)
-        for (int64_t x = f->own.x0; x < f->own.x1; x++) {
-            const uint64_t n = (uint64_t)(y * f->nx + x);
-            const double v = fixture_value(number, (int64_t)n);
-            fixture_put(f->data, type, i++, v);
-            const uint64_t bits = type == DTYPE_F32 ? cell_bits_f32((float)v) : cell_bits_f64(v);
-            f->fingerprint += cell_fingerprint(bits, n);
-        }
+    for (int64_t i = 0; i < box_cells(f->own); i++) {
+        const int64_t n = fixture_place(f->own, f->nx, i);
+        const double v = fixture_value(number, n);
+        fixture_put(f->data, type, i, v);
+        const uint64_t bits = type == DTYPE_F32 ? cell_bits_f32((float)v) : cell_bits_f64(v);
+        f->fingerprint += cell_fingerprint(bits, (uint64_t)n);
+    }
 }
 
 static inline bool fixture_holds(const state_cells *f, dtype type, int number)
 {
-    int64_t i = 0;
-    for (int64_t y = f->own.y0; y < f->own.y1; y++)
-        for (int64_t x = f->own.x0; x < f->own.x1; x++)
-            if (!fixture_is(f->data, type, i++, fixture_value(number, y * f->nx + x))) return false;
-    return true;
+    bool holds = true;
+    for (int64_t i = 0; i < box_cells(f->own); i++)
+        holds &= fixture_is(f->data, type, i, fixture_value(number, fixture_place(f->own, f->nx, i)));
+    return holds;
 }
 
 /* One field u, rows cut among the ranks; the caller frees field[0].data. */
