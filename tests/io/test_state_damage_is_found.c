@@ -79,7 +79,7 @@ static void damage_and_mend(int number, long at, int mask)
     char what[64];
     snprintf(what, sizeof what, "file %d, byte %ld ^ %d", number, at, mask);
     if (acts) {
-        must(pread(fd, rest, BYTES_MAX, at) >= count, what);
+        must(pread(fd, rest, (size_t)count, at) == count, what);
         rest[0] = (char)(rest[0] ^ mask);
         must(mask ? pwrite(fd, rest, 1, at) == 1 : ftruncate(fd, at) == 0, what);
     }

@@ -178,7 +178,7 @@ static inline state_level fixture_state(int64_t nx, int64_t ny, dtype type, int6
     state_level s = {
         .kind = "heat", .type = type, .step = step, .deck = "[grid]\nnx = 5\n", .fields = 1
     };
-    s.field[0] = fixture_cut("u", nx, ny, ny == 1 ? ranks : 1, ny == 1 ? 1 : ranks, rank, type);
+    s.field[0] = fixture_cut("u", nx, ny, 1, ranks, rank, type);
     fixture_fill(&s.field[0], type, 0);
     return s;
 }
