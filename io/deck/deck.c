@@ -107,13 +107,7 @@ static bool refuse_line(const reading *r, const char *text)
 static bool begin_section(reading *r, char *text)
 {
     char *const end = strchr(text, ']');
-    if (!end) return refuse_line(r, text);
-    const char *const rest = end + 1 + strspn(end + 1, " \t");
-    if (*rest && *rest != ';')
-        return sentence_refuse(r->why,
-                               "%s:%d: \"%.40s\" follows the [section] on its line, where only a comment "
-                               "after \" ;\" is allowed",
-                               r->name, r->line, rest);
+    if (!end || end[1]) return refuse_line(r, text);
     *end = '\0';
     r->section = text + 1;
     r->open = false;

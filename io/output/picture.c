@@ -88,10 +88,10 @@ static void make_palette(png_color palette[COLOURS + 1])
     for (int i = 0; i < COLOURS; i++) {
         const double at = (double)i * spans / (COLOURS - 1);
         const int span = at < spans ? (int)at : spans - 1;
-        const double *low = points[span], *high = points[span + 1], part = at - span;
-        palette[i].red = (png_byte)lround(low[0] + part * (high[0] - low[0]));
-        palette[i].green = (png_byte)lround(low[1] + part * (high[1] - low[1]));
-        palette[i].blue = (png_byte)lround(low[2] + part * (high[2] - low[2]));
+        const double *const low = points[span], *const high = points[span + 1];
+        png_byte *const to[] = { &palette[i].red, &palette[i].green, &palette[i].blue };
+        for (int c = 0; c < 3; c++)
+            *to[c] = (png_byte)lround(low[c] + (at - span) * (high[c] - low[c]));
     }
     palette[NOT_A_NUMBER] = (png_color){ 220, 40, 60 };
 }
@@ -221,21 +221,16 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
 
 enum { FRAME_DIGITS = 10 };
 
-/* Bytes in front of ".png"; 0: another ending, or nothing but it. */
-static size_t stem_bytes(const char *picture)
+bool frames_png(const char *picture)
 {
     const char *const dot = strrchr(picture, '.');
-    const bool named = dot && dot > picture && dot[-1] != '/' && strcasecmp(dot, ".png") == 0;
-    return named ? (size_t)(dot - picture) : 0;
+    return dot && dot > picture && dot[-1] != '/' && strcasecmp(dot, ".png") == 0;
 }
-
-bool frames_png(const char *picture) { return stem_bytes(picture) > 0; }
 
 bool frames_folder(char *out, size_t out_bytes, const char *picture)
 {
-    const size_t stem = stem_bytes(picture);
-    return snprintf(out, out_bytes, "%.*s.frames", (int)(stem ? stem : strlen(picture)), picture) <
-           (int)out_bytes;
+    const int stem = (int)(strlen(picture) - strlen(".png"));
+    return snprintf(out, out_bytes, "%.*s.frames", stem, picture) < (int)out_bytes;
 }
 
 void frames_path(char *out, size_t out_bytes, const char *folder, int64_t step)
@@ -246,9 +241,9 @@ void frames_path(char *out, size_t out_bytes, const char *folder, int64_t step)
 /* NNNNNNNNNN.png, or what a dead run called it while it wrote it. -1: no frame. */
 static int64_t step_of(const char *name)
 {
-    if (strspn(name, "0123456789") != FRAME_DIGITS || strncmp(name + FRAME_DIGITS, ".png", 4) != 0) return -1;
-    const char *const behind = name + FRAME_DIGITS + 4;
-    return *behind == '\0' ? strtoll(name, NULL, 10) : strncmp(behind, ".tmp", 4) == 0 ? INT64_MAX : -1;
+    const size_t digits = strspn(name, "0123456789");
+    if (digits == FRAME_DIGITS && strcmp(name + digits, ".png") == 0) return strtoll(name, NULL, 10);
+    return digits == FRAME_DIGITS && strncmp(name + digits, ".png.tmp", 8) == 0 ? INT64_MAX : -1;
 }
 
 int frames_clear(const char *folder, int64_t last)

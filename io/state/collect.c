@@ -1,4 +1,4 @@
-#include "state/attempt.h"
+#include "state/collect.h"
 
 #include <assert.h>
 #include <stdlib.h>

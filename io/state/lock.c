@@ -39,9 +39,9 @@ typedef struct owner {
 
 struct lock {
     char path[STATE_PATH_BYTES];
-    int fd;                      /* holds flock, where there is one; -1: not taken yet */
-    char line[LINE_BYTES];       /* this run's */
-    bool replaces;               /* the file of a dead run, which had its name */
+    int fd;                /* holds flock, where there is one */
+    char line[LINE_BYTES]; /* this run's */
+    bool replaces;         /* the file of a dead run, which had its name */
 };
 
 static owner read_owner(const char *text)
@@ -55,13 +55,12 @@ static owner read_owner(const char *text)
 /* Without blanks in a word, as sscanf reads it. */
 static void put_line(char line[LINE_BYTES])
 {
-    char host[WORD_BYTES] = "", job[WORD_BYTES];
+    char host[STATE_HOST_BYTES], job[WORD_BYTES];
     const char *const id = getenv("SLURM_JOB_ID"), *const restarts = getenv("SLURM_RESTART_COUNT");
-    gethostname(host, sizeof host - 1);
     snprintf(job, sizeof job, "%s", id && *id ? id : "-");
     for (char *c = job; *c; c++)
         if (!isgraph((unsigned char)*c)) *c = '_';
-    snprintf(line, LINE_BYTES, "host=%s pid=%ld job=%s restarts=%d\n", host, (long)getpid(), job,
+    snprintf(line, LINE_BYTES, "host=%s pid=%ld job=%s restarts=%d\n", state_host(host), (long)getpid(), job,
              restarts ? atoi(restarts) : 0);
 }
 
@@ -70,14 +69,6 @@ static bool has_the_name(const char *path, int fd)
     struct stat held, named;
     return fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_ino == named.st_ino &&
            held.st_dev == named.st_dev;
-}
-
-static int fill(lock *l)
-{
-    int code = ftruncate(l->fd, 0) != 0 ? errno : replace_pwrite(l->fd, l->line, strlen(l->line), 0);
-    if (!code && fsync(l->fd) != 0) code = errno;
-    if (code) unlink(l->path);
-    return code;
 }
 
 /* 0, errno, EBUSY, or EAGAIN: once more; *other: whose it is, or was. */
@@ -95,33 +86,15 @@ static int try(lock *l, owner *other)
     const bool same_host = strcmp(other->host, self.host) == 0,
                later = *other->host && strcmp(self.job, "-") != 0 && strcmp(other->job, self.job) == 0 &&
                        other->restarts < self.restarts;
-    const bool named = has_the_name(l->path, l->fd), dead = others && later && !same_host;
-    l->replaces = named && dead;
+    const bool named = has_the_name(l->path, l->fd);
+    l->replaces = named && others && later && !same_host;
     if (l->replaces) unlink(l->path); /* a server may hold a dead host's lock for a while */
     if (!named || others) return EAGAIN;
-    return !*other->host || (locked && same_host) || later ? fill(l) : EBUSY;
-}
-
-static int take(lock *l, owner *other)
-{
-    const struct timespec pause = { 0, 50 * 1000 * 1000 };
-    put_line(l->line);
-    for (int tries = 0;; tries++) {
-        const int code = try(l, other);
-        if (!code) return 0;
-        if (l->fd >= 0) close(l->fd);
-        l->fd = -1;
-        if (code != EAGAIN || tries == TRIES) return code == EAGAIN ? EBUSY : code;
-        nanosleep(&pause, NULL);
-    }
-}
-
-static void refuse(const owner *o, const char *path, sentence *why)
-{
-    char who[3 * WORD_BYTES] = "";
-    if (*o->host) snprintf(who, sizeof who, " (host %s, pid %ld, job %s)", o->host, o->pid, o->job);
-    sentence_set(why, "another run%s writes there: use another name, or delete %.300s if that run is gone",
-                 who, path);
+    if (*other->host && !(locked && same_host) && !later) return EBUSY;
+    int code = ftruncate(l->fd, 0) != 0 ? errno : replace_pwrite(l->fd, l->line, strlen(l->line), 0);
+    if (!code && fsync(l->fd) != 0) code = errno;
+    if (code) unlink(l->path);
+    return code;
 }
 
 void state_lock_path(char out[STATE_PATH_BYTES], const char *folder, const char *file)
@@ -132,19 +105,32 @@ void state_lock_path(char out[STATE_PATH_BYTES], const char *folder, const char 
 
 lock *lock_take(const char *path, state_status *status, sentence *note, sentence *why)
 {
+    const struct timespec pause = { 0, 50 * 1000 * 1000 };
     owner other = { .pid = 0 };
+    char who[4 * WORD_BYTES] = "";
+    int code, tries = 0;
     lock *l = CHECK_ALLOC(calloc(1, sizeof *l));
-    note->text[0] = '\0';
     snprintf(l->path, sizeof l->path, "%s", path);
-    const int code = take(l, &other);
-    *status = !code ? STATE_OK : code == EBUSY ? STATE_BUSY : STATE_IO;
-    if (code == EBUSY) refuse(&other, path, why);
+    put_line(l->line);
+    while ((code = try(l, &other)) != 0) {
+        if (l->fd >= 0) close(l->fd);
+        if (code != EAGAIN || tries++ == TRIES) break;
+        nanosleep(&pause, NULL);
+    }
+    const bool busy = code == EAGAIN || code == EBUSY;
+    *status = !code ? STATE_OK : busy ? STATE_BUSY : STATE_IO;
+    note->text[0] = '\0';
+    if (*other.host)
+        snprintf(who, sizeof who, " (host %s, pid %ld, job %s)", other.host, other.pid, other.job);
+    if (busy)
+        sentence_set(why,
+                     "another run%s writes there: use another name, or delete %.300s if that run is gone",
+                     who, path);
     else if (code) sentence_set(why, "cannot make %.300s: %s", path, strerror(code));
-    else if (*other.host)
-        sentence_set(note, "took over %.300s from a run that is gone (host %s, pid %ld, job %s)", path,
-                     other.host, other.pid, other.job);
-    if (code) lock_release(&l);
-    return l;
+    else if (*who) sentence_set(note, "took over %.300s from a run that is gone%s", path, who);
+    if (!code) return l;
+    free(l);
+    return NULL;
 }
 
 bool lock_is_held(const lock *l)
@@ -157,10 +143,8 @@ bool lock_is_held(const lock *l)
 void lock_release(lock **l)
 {
     if (!l || !*l) return;
-    if ((*l)->fd >= 0) {
-        if (lock_is_held(*l)) unlink((*l)->path);
-        close((*l)->fd); /* not before: a file without a holder is another run's to take */
-    }
+    if (lock_is_held(*l)) unlink((*l)->path);
+    close((*l)->fd); /* not before: a file without a holder is another run's to take */
     free(*l);
     *l = NULL;
 }

@@ -1,15 +1,11 @@
-/* States: the fields of a run at one step, on disk. No byte of any file is written by two ranks.
+/* States: the fields of a run at one step, on disk. No byte of any file is written by two ranks. NAME.h5 is
+ * the index: description, parts, checksums. NAME.6f2c9a01/3.h5 is part 3: the rectangle of one writer. A state
+ * of one part is one file: the index holds the cells itself. io/README.md has the format.
  *
- * NAME.h5 is the index: description, parts, checksums; /fields/u is a virtual dataset over the parts.
- *
- * NAME.6f2c9a01/3.h5 is part 3: the rectangle of one writer, an ordinary contiguous dataset /u.
- *
- * A state of one part is one file: the index holds the cells itself.
- *
- * io/README.md has the format. weft reads parts by pread where the index says, never through HDF5 and never
- * through the virtual dataset, which turns a part that cannot be opened into fill values. Each block of
- * STATE_BLOCK_BYTES is compared with its CRC-32C as it is read. Every box is in global cells; every buffer is
- * the caller's, dense rows of the state's type. */
+ * weft reads parts by pread where the index says, never through HDF5 and never through the virtual dataset,
+ * which turns a part that cannot be opened into fill values. Each block of STATE_BLOCK_BYTES is compared with
+ * its CRC-32C as it is read. Every box is in global cells; every buffer is the caller's, dense rows of the
+ * state's type. */
 #pragma once
 
 #include <mpi.h>
@@ -159,5 +155,5 @@ typedef struct state_foreign {
 state_status state_read_foreign(MPI_Comm comm, const state_foreign *q, void *data, void *prev, bool *has_prev,
                                 sentence *why);
 
-/* Before MPI_Init: from here on HDF5 does nothing when the process ends. */
+/* Before MPI_Init: from here on HDF5 prints nothing, and does nothing when the process ends. */
 void state_before_mpi_init(void);

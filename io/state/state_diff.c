@@ -44,8 +44,7 @@ static state_status diff_part(const state_info *const side[2], int i, box part, 
                               sentence *why)
 {
     const dtype t = side[0]->type;
-    char *const buffer = malloc(2 * (size_t)PIECE_BYTES);
-    if (!buffer) return state_fail(STATE_IO, why, "no memory to read %s", side[0]->path);
+    char *const buffer = CHECK_ALLOC(malloc(2 * (size_t)PIECE_BYTES));
     void *const data[2] = { buffer, buffer + PIECE_BYTES };
     state_status status = STATE_OK;
     for (int64_t n = 0; status == STATE_OK; n++) {

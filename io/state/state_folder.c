@@ -1,9 +1,12 @@
 /* The folder of checkpoints: DIR/step_NNNNNNNNNN.h5, and what goes of it and stays. Rank 0 looks and acts;
- * all ranks get the same answer. */
+ * all ranks get the same answer. An attempt's folder holds its parts 0.h5, 1.h5 .. and, until it is
+ * published, the index and the mark. */
 #include "state/state_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +16,15 @@
 #include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "state/attempt.h"
+#include "state/state_index.h"
+
+enum { DIGITS = 8 }; /* of an attempt */
+#define MARK "unfinished"
+
+static void path_in(char out[STATE_PATH_BYTES], const char *folder, const char *file)
+{
+    snprintf(out, STATE_PATH_BYTES, "%.4000s/%s", folder, file);
+}
 
 /* 0 or errno. A folder's name is on disk once the folder above was fsynced: without that a power cut may take
  * all that it holds. */
@@ -29,10 +40,10 @@ static int make_with_parents(const char *dir)
 
 state_status state_make_folder(const char *dir, sentence *why)
 {
-    struct stat info;
+    char in_it[STATE_PATH_BYTES];
     int code = make_with_parents(dir);
-    if (!code && stat(dir, &info) == 0 && !S_ISDIR(info.st_mode)) code = ENOTDIR;
-    if (!code && access(dir, W_OK | X_OK) != 0) code = errno;
+    path_in(in_it, dir, ".");
+    if (!code && access(in_it, W_OK | X_OK) != 0) code = errno;
     return code ? state_file_failed("make the directory", dir, code, why) : STATE_OK;
 }
 
@@ -66,10 +77,11 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
     char mark[STATE_PATH_BYTES] = "", folder[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
     const int rank = ranks_mine(comm);
     state_status status = STATE_OK;
-    int code = rank == 0 ? make_mark(mark, folder, dir) : 0;
+    int tries = 0, seen = 0, code = rank == 0 ? make_mark(mark, folder, dir) : 0;
     MPI_CHECK(ranks_bcast(mark, sizeof mark, MPI_CHAR, 0, comm));
     if (rank > 0) replace_directory_of(folder, sizeof folder, mark);
-    if (mark[0] && state_look_for(mark) != 0)
+    while (mark[0] && state_look_again(seen = access(mark, F_OK) != 0 ? errno : 0, &tries)) continue;
+    if (seen != 0)
         status = state_fail(
             STATE_IO, why,
             "rank %d on %s does not see what rank 0 writes to %s: state files need a folder that all "
@@ -84,51 +96,23 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
     return status;
 }
 
-static int newest_first(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x < y) - (x > y);
-}
+static int is_step(const struct dirent *e) { return state_step_of(e->d_name) >= 0; }
 
 /* All of the folder's, or an error: a run that missed the newest would go on from an older one, or from the
  * start. */
 static state_status list_here(const char *dir, int64_t **steps, size_t *count)
 {
-    *steps = NULL;
-    *count = 0;
-    DIR *const d = opendir(dir);
-    if (!d) return errno == ENOENT || errno == ENOTDIR ? STATE_MISSING : STATE_IO;
-    for (const struct dirent *e; errno = 0, (e = readdir(d));) {
-        const int64_t step = state_step_of(e->d_name);
-        if (step < 0) continue;
-        *steps = CHECK_ALLOC(realloc(*steps, (*count + 1) * sizeof **steps));
-        (*steps)[(*count)++] = step;
+    struct dirent **name;
+    const int found = scandir(dir, &name, is_step, alphasort);
+    *count = found > 0 ? (size_t)found : 0;
+    *steps = found > 0 ? CHECK_CALLOC(found, sizeof **steps) : NULL;
+    if (found < 0) return errno == ENOENT || errno == ENOTDIR ? STATE_MISSING : STATE_IO;
+    for (int i = 0; i < found; i++) {
+        (*steps)[found - 1 - i] = state_step_of(name[i]->d_name);
+        free(name[i]);
     }
-    const state_status status = errno ? STATE_IO : *count == 0 ? STATE_MISSING : STATE_OK;
-    closedir(d);
-    if (*count > 0) qsort(*steps, *count, sizeof **steps, newest_first);
-    if (status == STATE_OK) return STATE_OK;
-    free(*steps);
-    *steps = NULL;
-    *count = 0;
-    return status;
-}
-
-state_status state_check_names(const char *dir, sentence *why)
-{
-    int64_t *steps = NULL;
-    size_t count = 0;
-    state_status status = STATE_OK;
-    (void)list_here(dir, &steps, &count);
-    for (size_t i = 0; i < count && status == STATE_OK; i++) {
-        char path[STATE_PATH_BYTES];
-        struct stat info;
-        state_path(path, sizeof path, dir, steps[i]);
-        if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
-            status = state_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
-    }
-    free(steps);
-    return status;
+    free(name);
+    return found > 0 ? STATE_OK : STATE_MISSING;
 }
 
 state_status state_set_aside(const char *path, const state_info *next, sentence *note, sentence *why)
@@ -170,6 +154,114 @@ state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t 
     return STATE_OK;
 }
 
+/* ---- attempts by their folders, DIR/NAME.<8 hex digits>, and their marks ---- */
+
+static bool is_attempt(const char *folder)
+{
+    const size_t length = strlen(folder);
+    return length > DIGITS + 1 && folder[length - DIGITS - 1] == '.' &&
+           strspn(folder + length - DIGITS, "0123456789abcdef") == DIGITS;
+}
+
+/* Is the attempt one of the state `file`, or, NULL, of a step? */
+static bool is_of(const char *folder, const char *file)
+{
+    const char *const name = state_name(folder);
+    const int stem = (int)strlen(name) - DIGITS - 1;
+    char index[STATE_NAME_BYTES];
+    snprintf(index, sizeof index, "%.*s.h5", stem, name);
+    return file ? stem == state_stem_bytes(file) && strncmp(name, state_name(file), (size_t)stem) == 0
+                : state_step_of(index) >= 0;
+}
+
+int state_put_mark(const char *folder)
+{
+    char path[STATE_PATH_BYTES];
+    path_in(path, folder, MARK);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    return fd < 0 || close(fd) != 0 ? errno : 0;
+}
+
+/* May an index still need the attempt: does it name the attempt, whose mark then goes, or cannot be read? */
+static bool is_needed(const char *folder)
+{
+    char path[STATE_PATH_BYTES];
+    state_info s;
+    sentence why;
+    bool needed = false;
+    for (int i = 0; i < 2 && !needed; i++) { /* output.final may have any name */
+        snprintf(path, sizeof path, "%.*s%s", (int)strlen(folder) - DIGITS - 1, folder, i == 0 ? ".h5" : "");
+        const state_status status = state_index_read(path, &s, &why);
+        const bool named = status == STATE_OK && strcmp(s.folder, state_name(folder)) == 0;
+        needed = named || (status != STATE_OK && status != STATE_MISSING);
+        path_in(path, folder, MARK);
+        if (named) (void)unlink(path);
+        state_close(&s);
+    }
+    return needed;
+}
+
+/* The names that weft gives, but the mark. */
+static bool is_ours(const char *name)
+{
+    const size_t digits = strspn(name, "0123456789");
+    return (digits > 0 && strcmp(name + digits, ".h5") == 0) || strcmp(name, STATE_INDEX) == 0;
+}
+
+/* What cannot be deleted, or is not weft's, keeps a mark. */
+void state_remove_attempt(const char *folder)
+{
+    if (!is_attempt(folder) || is_needed(folder)) return;
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *const d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) return;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (is_ours(e->d_name)) (void)unlinkat(fd, e->d_name, 0);
+    (void)unlinkat(fd, MARK, 0); /* last: the next run finds what a kill leaves */
+    closedir(d);
+    if (rmdir(folder) != 0 && state_put_mark(folder) == 0) (void)replace_sync_folder(folder);
+}
+
+void state_tidy(const char *dir, const char *file)
+{
+    char folder[STATE_PATH_BYTES], mark[STATE_PATH_BYTES];
+    DIR *const d = opendir(dir);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        if (!is_attempt(e->d_name) || !is_of(e->d_name, file)) continue;
+        path_in(folder, dir, e->d_name);
+        path_in(mark, folder, MARK);
+        (void)rmdir(folder); /* empty: killed before the mark */
+        if (access(mark, F_OK) == 0) state_remove_attempt(folder);
+    }
+    if (d) closedir(d);
+}
+
+int state_mark_older(const char *path, char older[STATE_PATH_BYTES])
+{
+    char dir[STATE_PATH_BYTES];
+    state_info s;
+    sentence unused;
+    const bool of_this = state_index_read(path, &s, &unused) == STATE_OK && s.folder[0] &&
+                         is_of(s.folder, path); /* else a copy of another */
+    state_close(&s);
+    older[0] = '\0';
+    if (!of_this) return 0;
+    replace_directory_of(dir, sizeof dir, path);
+    path_in(older, dir, s.folder);
+    int code = state_put_mark(older);
+    if (!code) code = replace_sync_folder(older);
+    return code == ENOENT || code == ENOTDIR ? 0 : code; /* no folder: nothing to be found */
+}
+
+void state_delete(const char *path)
+{
+    char dir[STATE_PATH_BYTES], older[STATE_PATH_BYTES];
+    replace_directory_of(dir, sizeof dir, path);
+    if (state_mark_older(path, older) != 0 || unlink(path) != 0 || !older[0]) return;
+    /* an index whose parts are gone is no state: its name goes first on disk, too */
+    if (replace_sync_folder(dir) == 0) state_remove_attempt(older);
+}
+
 /* ---- which states stay ---- */
 
 static bool is_of_another_problem(const char *path, const state_info *mine)
@@ -195,7 +287,7 @@ void state_keep_apply(const char *dir, state_keep keep, const state_info *last, 
         if (steps[i] > last->step || (stays && newest >= keep.newest)) continue;
         state_path(path, sizeof path, dir, steps[i]);
         if (is_of_another_problem(path, last) || newest++ < keep.newest || stays) continue;
-        attempt_delete_state(path);
+        state_delete(path);
     }
     free(steps);
 }

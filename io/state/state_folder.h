@@ -17,8 +17,6 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why);
 /* Step numbers of the states in dir, newest first; the array is the caller's to free. MISSING: no such dir or
  * none. Collective. */
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
-/* IO where a folder has the name of a state in dir. By one rank. */
-state_status state_check_names(const char *dir, sentence *why);
 /* `next` is to get the name step_NNNNNNNNNN.h5. A state of another problem (kind, type, grid) that has it is
  * kept as step_NNNNNNNNNN.KIND-NXxNY-TYPE.h5 (.2.h5, .3.h5 ..), and *note says so, else "". By one rank. */
 state_status state_set_aside(const char *path, const state_info *next, sentence *note, sentence *why);
@@ -26,8 +24,6 @@ state_status state_set_aside(const char *path, const state_info *next, sentence 
 /* A look at what another host made ended with `code`: is it worth another look? A network file system may
  * for some seconds not know a name (ENOENT, ESTALE). True after a pause, for 10 s; *tries is 0 at first. */
 bool state_look_again(int code, int *tries);
-/* Looks for it in this way. 0 or errno. */
-int state_look_for(const char *path);
 
 /* ---- One run a name: a lock file says which run writes there ---- */
 
@@ -44,6 +40,24 @@ lock *lock_take(const char *path, state_status *status, sentence *note, sentence
 void lock_release(lock **l);
 /* Is it still this run's? */
 bool lock_is_held(const lock *l);
+
+/* ---- attempts to write a state: folders NAME.<8 hex digits> beside NAME.h5, of names that none had before,
+ * with the parts, also once they are a state's. As long as no index names the folder, there is a mark in it,
+ * which is there before any part: a run that is killed leaves nothing that the next one does not find. By one
+ * rank. ---- */
+
+#define STATE_INDEX "index.h5" /* of an attempt, until it is NAME.h5 */
+/* 0 or errno. */
+int state_put_mark(const char *folder);
+/* The folder `older` of the parts of the state `path` gets a mark, before the state loses its index; "":
+ * there are none, or they are another's, of which it is a copy. 0 or errno. */
+int state_mark_older(const char *path, char older[STATE_PATH_BYTES]);
+/* Deletes the folder, or, where an index needs it, its mark. */
+void state_remove_attempt(const char *folder);
+/* Deletes folders in dir that have a mark and no index: of the state `file`, or, NULL, of steps. */
+void state_tidy(const char *dir, const char *file);
+/* Deletes the state `path`, its index first. */
+void state_delete(const char *path);
 
 /* ---- which states of a folder stay ---- */
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/fp.h"
 #include "state/state_index.h"
@@ -34,6 +35,25 @@ static state_status check_shape(int dims, const hsize_t *shape, const state_fore
         return MISFIT(q, why, "has shape (%s); the grid needs (grid.nx) = (%lld)", is, (long long)q->nx);
     return MISFIT(q, why, "has shape (%s); the grid needs (grid.ny, grid.nx) = (%lld, %lld)", is,
                   (long long)q->ny, (long long)q->nx);
+}
+
+/* Why H5Dread failed: `code` is of the system, or 0. */
+static state_status read_failed(const state_foreign *q, hid_t how, int code, sentence *why)
+{
+    if (code == EIO || code == ESTALE) return state_file_failed("read", q->path, code, why);
+    for (int i = 0; i < H5Pget_nfilters(how); i++) {
+        char name[64] = "";
+        size_t values = 0;
+        const H5Z_filter_t id =
+            H5Pget_filter2(how, (unsigned)i, NULL, &values, NULL, sizeof name - 1, name, NULL);
+        if (H5Zfilter_avail(id) <= 0)
+            return state_fail(STATE_DAMAGED, why,
+                              "%s: dataset %s needs HDF5's filter %d (%s), which is not here: name its "
+                              "folder in HDF5_PLUGIN_PATH, or h5repack -f NONE where it is",
+                              q->path, q->dataset, (int)id, name);
+    }
+    return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s are damaged or cut off", q->path,
+                      q->dataset);
 }
 
 static state_status read_dataset(hid_t file, hid_t access, const state_foreign *q, void *data, sentence *why)
@@ -71,22 +91,25 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     (void)fp_default();
     for (int64_t k = 0; k < cells && wide != data; k++) ((float *)data)[k] = (float)wide[k];
     if (wide != data) free(wide);
-    if (ok) return STATE_OK;
-    if (code == EIO || code == ESTALE) return state_file_failed("read", q->path, code, why);
-    return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s cannot be read: %s", q->path,
-                      q->dataset, state_h5_reason());
+    return ok ? STATE_OK : read_failed(q, how, code, why);
 }
 
 /* prev: NULL, or of /fields/u_prev, which need not be there. */
 static state_status read_file(const state_foreign *u, const state_foreign *u_prev, void *data, void *prev,
                               bool *has_prev, sentence *why)
 {
-    STATE_H5_SCOPED hid_t file = H5I_INVALID_HID;
-    STATE_H5_SCOPED const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+    int fd;
+    state_status status = state_file_open(u->path, &fd, why);
+    if (status != STATE_OK) return status == STATE_DAMAGED ? STATE_MISSING : status; /* a wrong input */
+    close(fd);
+    STATE_H5_SCOPED const hid_t file = H5Fopen(u->path, H5F_ACC_RDONLY, H5P_DEFAULT),
+                                access = H5Pcreate(H5P_DATASET_ACCESS);
+    if (file < 0)
+        return state_fail(STATE_MISSING, why,
+                          H5Fis_hdf5(u->path) > 0 ? "%s is damaged or cut off" : "%s is not an HDF5 file",
+                          u->path);
     H5Pset_elink_cb(access, refuse_link, NULL);
-    state_status status = state_h5_open(u->path, &file, why);
-    if (status == STATE_DAMAGED) return STATE_MISSING; /* no HDF5 file: a wrong input */
-    if (status == STATE_OK) status = read_dataset(file, access, u, data, why);
+    status = read_dataset(file, access, u, data, why);
     if (status != STATE_OK || !prev) return status;
     /* an error counts as there: one that cannot be read is not to be taken for none */
     *has_prev = H5Lexists(file, "/fields", access) > 0 && H5Lexists(file, "/fields/u_prev", access) != 0;

@@ -1,7 +1,7 @@
-/* HDF5 by one rank alone, in the main thread: the files of a state as other programs read them, and the
- * opening of other programs' files. */
+/* HDF5 by one rank alone, in the main thread: the files of a state as other programs read them. */
 #include "state/state_index.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,57 +11,25 @@
 
 enum { ALIGNMENT_BYTES = 4096 }; /* of datasets: a page */
 
-/* Once MPI runs, HDF5 would have MPI_Finalize end it. */
+/* Once MPI runs, HDF5 would have MPI_Finalize end it. It prints no error stacks of its own. Files are opened
+ * without locks, which parallel file systems often lack, unless the user asks for them. */
 void state_before_mpi_init(void)
 {
+    (void)setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
     H5dont_atexit();
     H5open();
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
-static void be_quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
-
-static herr_t add_words(unsigned n, const H5E_error2_t *e, void *text)
-{
-    if (e->desc) sentence_add(text, "%s%s", n > 0 ? ", " : "", e->desc);
-    return 0;
-}
-
-const char *state_h5_reason(void)
-{
-    static sentence text;
-    text.text[0] = '\0';
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, add_words, &text);
-    for (char *c = text.text; *c; c++)
-        if (*c == '\n') *c = ' ';
-    return text.text;
-}
-
-/* Files are opened without locks, which parallel file systems often lack, unless the user's
- * HDF5_USE_FILE_LOCKING asks for them; all that is open of a file goes with it. The 1.8 format has checksums
- * over everything but the raw data; virtual datasets came with 1.10. */
+/* All that is open of a file goes with it. The 1.8 format has checksums over everything but the raw data;
+ * virtual datasets came with 1.10. */
 static hid_t file_access(void)
 {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    (void)setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0); /* read whenever a file is opened */
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
     H5Pset_alignment(access, ALIGNMENT_BYTES, ALIGNMENT_BYTES);
     return access;
-}
-
-state_status state_h5_open(const char *path, hid_t *file, sentence *why)
-{
-    be_quiet();
-    int fd;
-    *file = H5I_INVALID_HID;
-    const state_status status = state_file_open(path, &fd, why);
-    if (status != STATE_OK) return status;
-    close(fd);
-    STATE_H5_SCOPED const hid_t access = file_access();
-    *file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    if (*file >= 0) return STATE_OK;
-    return state_fail(STATE_DAMAGED, why,
-                      H5Fis_hdf5(path) > 0 ? "%s is damaged or cut off" : "%s is not an HDF5 file", path);
 }
 
 /* Files hold little-endian IEEE. */
@@ -105,9 +73,11 @@ static hid_t new_file(const char *path)
     return H5Fcreate(path, H5F_ACC_EXCL, how, access);
 }
 
+/* errno was 0 before: HDF5 keeps what the system said. */
 static state_status h5_failed(const char *path, const char *what, sentence *why)
 {
-    return state_fail(STATE_IO, why, "cannot write %s: %s: %s", path, what, state_h5_reason());
+    return state_fail(STATE_IO, why, "cannot write %s: %s of HDF5: %s", path, what,
+                      errno ? strerror(errno) : "refused");
 }
 
 /* The cells of one part. Every byte is written by its owner: HDF5 need not fill it first. */
@@ -131,7 +101,7 @@ state_status state_part_create(state_info *s, int k, sentence *why)
 {
     char path[STATE_PATH_BYTES];
     state_part_path(s, k, path);
-    be_quiet();
+    errno = 0;
     const hid_t file = new_file(path);
     if (file < 0) return h5_failed(path, "H5Fcreate", why);
     const hid_t group = s->folder[0] ? file : create_group(file, "fields");
@@ -257,7 +227,7 @@ static const char *describe(hid_t root, const state_info *s)
 state_status state_index_create(const char *path, const state_info *s, sentence *why)
 {
     STATE_H5_SCOPED const hid_t access = file_access();
-    be_quiet();
+    errno = 0;
     const hid_t file = s->folder[0] ? new_file(path) : H5Fopen(path, H5F_ACC_RDWR, access);
     const char *const failed = file < 0 ? "H5Fcreate" : describe(file, s);
     if (failed) (void)h5_failed(path, failed, why);

@@ -67,11 +67,6 @@ int64_t state_blocks(box b, dtype t)
     return (box_height(b) + most / width - 1) / (most / width);
 }
 
-box state_block(const state_info *s, int k, int i, int64_t n)
-{
-    return state_piece(s->part[k].of[i].cells, s->type, 1, n);
-}
-
 const char *state_name(const char *path)
 {
     const char *const slash = strrchr(path, '/');
@@ -257,22 +252,17 @@ bool state_is_alike(const state_info *a, const state_info *b)
     return alike;
 }
 
-static state_status open_here(const char *path, state_info *s, sentence *why)
-{
-    const state_status status = state_index_read(path, s, why);
-    if (status != STATE_OK) return status;
-    const int64_t named = state_step_of(path);
-    if (named < 0 || named == s->step) return STATE_OK;
-    return state_fail(STATE_DAMAGED, why,
-                      "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64, path,
-                      s->step, named);
-}
-
 state_status state_open(MPI_Comm comm, const char *path, state_info *s, sentence *why)
 {
     const bool reads = ranks_mine(comm) == 0;
+    const int64_t named = state_step_of(path);
     memset(s, 0, sizeof *s);
-    const state_status status = state_agree(comm, reads ? open_here(path, s, why) : STATE_OK, why);
+    state_status status = reads ? state_index_read(path, s, why) : STATE_OK;
+    if (reads && status == STATE_OK && named >= 0 && named != s->step)
+        status = state_fail(STATE_DAMAGED, why,
+                            "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64, path,
+                            s->step, named);
+    status = state_agree(comm, status, why);
     if (status != STATE_OK) return status;
     state_part *const part = s->part;
     uint32_t *const crc = s->crc;

@@ -9,8 +9,7 @@
 
 /* ---- geometry ---- */
 
-/* Block n of field i in part k, counted in its rectangle: its cells lie together in the file. */
-box state_block(const state_info *s, int k, int i, int64_t n);
+/* Blocks of a part's rectangle: the cells of each lie together in the file. */
 int64_t state_blocks(box cells, dtype t);
 /* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
 void state_number_blocks(state_info *s);
@@ -42,8 +41,6 @@ state_status state_part_create(state_info *s, int k, sentence *why);
 /* Makes the index `path`, or, of one file, adds to that of state_part_create: what other programs read. */
 state_status state_index_create(const char *path, const state_info *s, sentence *why);
 
-/* ---- HDF5, files of other programs; identifiers that are returned are the caller's to close ---- */
-
 /* A variable whose identifier is closed where its block ends: for all but what is returned, and what a close
  * may still have to write. */
 #define STATE_H5_SCOPED __attribute__((cleanup(state_h5_close)))
@@ -51,14 +48,6 @@ static inline void state_h5_close(const hid_t *id)
 {
     if (*id >= 0) H5Idec_ref(*id);
 }
-
-/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another. HDF5
- * prints no error stacks of its own from here on. MISSING, DAMAGED (not HDF5, truncated) or IO with a
- * sentence.
- */
-state_status state_h5_open(const char *path, hid_t *file, sentence *why);
-/* HDF5's words on the call that failed last, innermost first. */
-const char *state_h5_reason(void);
 
 /* ---- blocks of parts, compared with their checksums: below state_verify, and after a write ---- */
 

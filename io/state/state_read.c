@@ -65,12 +65,17 @@ static state_status open_part(const state_info *s, int k, int *fd, sentence *why
 
 /* ---- blocks: rows of a part's rectangle, or a piece of one, which lie together in its file ---- */
 
+static box block_of(const state_info *s, int k, int i, int64_t n)
+{
+    return state_piece(s->part[k].of[i].cells, s->type, 1, n);
+}
+
 /* Block n of field i in part k, into buffer, which has room for it. DAMAGED, or IO with why. */
 static state_status read_block(const state_info *s, int k, int i, int64_t n, int fd, void *buffer,
                                sentence *why)
 {
     const state_part *p = &s->part[k];
-    const box cells = state_block(s, k, i, n);
+    const box cells = block_of(s, k, i, n);
     const size_t word = dtype_bytes(s->type), bytes = (size_t)box_cells(cells) * word;
     const uint64_t at =
         (uint64_t)p->of[i].at_bytes + (uint64_t)box_at(p->of[i].cells, cells.x0, cells.y0) * word;
@@ -114,7 +119,7 @@ static state_status read_from_part(const state_info *s, int k, int i, box wanted
     const int64_t above = state_blocks(box_make(cells.x0, cells.x1, cells.y0, both.y0), s->type),
                   end = state_blocks(box_make(cells.x0, cells.x1, cells.y0, both.y1), s->type);
     for (int64_t n = above > 0 ? above - 1 : 0; n < end && status == STATE_OK; n++) {
-        const box block = state_block(s, k, i, n);
+        const box block = block_of(s, k, i, n);
         if (box_empty(box_intersect(block, both))) continue;
         status = read_block(s, k, i, n, fd, buffer, why);
         if (status == STATE_OK) copy_out(s->type, block, buffer, wanted, data);
@@ -132,8 +137,7 @@ static state_status is_damaged(const state_info *s, sentence *why)
 state_status state_read(const state_info *s, int i, box cells, void *data, sentence *why)
 {
     state_status status = STATE_OK;
-    char *const buffer = malloc(STATE_BLOCK_BYTES);
-    if (!buffer) return state_fail(STATE_IO, why, "no memory to read %s", s->path);
+    char *const buffer = CHECK_ALLOC(malloc(STATE_BLOCK_BYTES));
     for (int k = 0; k < s->parts && status == STATE_OK; k++)
         status = read_from_part(s, k, i, cells, buffer, data, why);
     free(buffer);
@@ -211,14 +215,13 @@ state_status state_look_at(const state_info *s, int k, uint64_t fingerprint[STAT
     if (status == STATE_DAMAGED) add_damage(r, why->text);
     if (status != STATE_OK) return status;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
-    char *const buffer = malloc(STATE_BLOCK_BYTES);
-    if (!buffer) status = state_fail(STATE_IO, why, "no memory to read %s", s->path);
+    char *const buffer = CHECK_ALLOC(malloc(STATE_BLOCK_BYTES));
     for (int i = 0; i < s->fields; i++)
         for (int64_t n = 0; n < state_blocks(s->part[k].of[i].cells, s->type) && status != STATE_IO; n++) {
             status = read_block(s, k, i, n, fd, buffer, why);
             if (status == STATE_DAMAGED) add_damage(r, why->text);
             if (status == STATE_OK)
-                fingerprint[i] += fingerprint_share(s->type, buffer, state_block(s, k, i, n), s->field[i].nx);
+                fingerprint[i] += fingerprint_share(s->type, buffer, block_of(s, k, i, n), s->field[i].nx);
         }
     free(buffer);
     close(fd);

@@ -64,14 +64,6 @@ bool state_look_again(int code, int *tries)
     return true;
 }
 
-int state_look_for(const char *path)
-{
-    int code, tries = 0;
-    do code = access(path, F_OK) != 0 ? errno : 0;
-    while (state_look_again(code, &tries));
-    return code;
-}
-
 int state_exit(state_status status)
 {
     const bool mistake = status == STATE_MISSING || status == STATE_BUSY;

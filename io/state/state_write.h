@@ -1,6 +1,6 @@
-/* Writing states, beside the time steps or while they wait: write with verify, and publish (attempt.h), each
- * end with an agreement of all ranks, for which none waits, so that an error on one rank is an error on all
- * before anything has its name. Only the main thread calls MPI and HDF5. Ranks may hear of a write's end at
+/* Writing states, beside the time steps or while they wait: write with verify, and publish, each end with an
+ * agreement of all ranks, for which none waits, so that an error on one rank is an error on all before
+ * anything has its name. Only the main thread calls MPI and HDF5. Ranks may hear of a write's end at
  * different steps; where all must act alike they call state_writer_wait. */
 #pragma once
 

@@ -18,7 +18,8 @@
 #include "files/figure.h"
 #include "files/replace.h"
 #include "ranks/check.h"
-#include "state/attempt.h"
+#include "state/state_folder.h"
+#include "state/state_index.h"
 #include "state/state_write.h"
 
 enum { READ, WRITE }; /* ways */
@@ -147,7 +148,7 @@ static void raw_turn(ladder_case *c, filing *f)
 /* A new name; the file before is deleted. */
 static void next_shared(const ladder_case *c, filing *f)
 {
-    if (f->shared[0] && bench_world_of(c)->top->rank == 0) attempt_delete_state(f->shared);
+    if (f->shared[0] && bench_world_of(c)->top->rank == 0) state_delete(f->shared);
     new_name(f->shared, -1);
 }
 

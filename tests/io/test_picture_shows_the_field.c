@@ -3,8 +3,6 @@
 #include <math.h>
 #include <png.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "output/picture.h"
 #include "support/state_tests.h"
@@ -53,15 +51,15 @@ static double patterns(int64_t x, int64_t y)
 
 static image draw(formula at, int64_t nx, int64_t ny, dtype type)
 {
-    const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
-    const box own = ranks == 3 ? fixture_box(nx, ny, 3, 1, rank) : fixture_box(nx, ny, 1, ranks, rank);
-    void *data = malloc((size_t)(box_cells(own) + 1) * 8);
-    int64_t i = 0;
-    for (int64_t y = own.y0; y < own.y1; y++)
-        for (int64_t x = own.x0; x < own.x1; x++) fixture_put(data, type, i++, at(x, y));
-    const bool ok = picture_write(MPI_COMM_WORLD, path, type, nx, ny, own, data, "a ramp", NULL, &why);
-    free(data);
-    if (!on_all(MPI_COMM_WORLD, ok)) fail_msg("%s", why.text);
+    const state_cells f =
+        fixture_cut("u", nx, ny, ranks == 3 ? 3 : 1, ranks == 3 ? 1 : ranks, rank, type);
+    for (int64_t i = 0; i < box_cells(f.own); i++) {
+        const int64_t n = fixture_place(f.own, nx, i);
+        fixture_put(f.data, type, i, at(n % nx, n / nx));
+    }
+    const bool ok = picture_write(MPI_COMM_WORLD, path, type, nx, ny, f.own, f.data, "a ramp", NULL, &why);
+    free(f.data);
+    if (!on_all(ok)) fail_msg("%s", why.text);
     return load();
 }
 
@@ -100,11 +98,11 @@ static void pixels(void **unused)
     assert_true(dot(&i, 5, 3)[0] > 200 && dot(&i, 5, 3)[1] < 80); /* red */
     for (unsigned x = 0; x < 256; x++) assert_true(dot(&i, x, 9)[0] < dot(&i, x, 9)[1] + 60);
     free(i.rgb);
-    i = draw(nothing, 256, 2, DTYPE_F64);
-    free(i.rgb);
-    i = draw(constant, 256, 256, DTYPE_F64);
-    assert_memory_equal(dot(&i, 0, 0), dot(&i, 255, 255), 3);
-    free(i.rgb);
+    for (int k = 0; k < 2; k++) {
+        i = draw(k ? constant : nothing, 256, 2, DTYPE_F64);
+        assert_memory_equal(dot(&i, 0, 0), dot(&i, 255, 1), 3);
+        free(i.rgb);
+    }
 }
 
 /* ---- by one rank ---- */
@@ -112,9 +110,9 @@ static void pixels(void **unused)
 enum { NX = 300, NY = 70, BYTES = 1 << 16 };
 static double data[NX * NY];
 
-static bool write_it(const char *to, picture_scale *by)
+static bool write_it(picture_scale *by)
 {
-    return picture_write(MPI_COMM_SELF, to, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), data, "a title", by,
+    return picture_write(MPI_COMM_SELF, path, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), data, "a title", by,
                          &why);
 }
 
@@ -127,55 +125,36 @@ static size_t load_bytes(char bytes[BYTES])
 }
 
 /* A bar that grows: all pictures of one scale, which is as wide as all so far, or as it is asked, and is said
- * in the file. */
-static void frames_have_one_scale(void **unused)
+ * in the file. One that cannot be written leaves the one that had its name, and nothing else. */
+static void one_scale_whole_files(void **unused)
 {
     static const char *const texts[][2] = { { "Title", "a title" }, { "min", "-1" }, { "max", "3" } };
-    char frames[FIXTURE_PATH_BYTES + 16], to[FIXTURE_PATH_BYTES + 64], chunk[32], bytes[BYTES];
+    static char chunk[32], before[BYTES], after[BYTES];
     picture_scale scale = { .low = 0 }, asked = { .low = -1, .high = 3, .fixed = true };
-    if (fixture_rank(MPI_COMM_WORLD) > 0) return;
-    assert_true(frames_folder(frames, sizeof frames, path) && mkdir(frames, 0777) == 0);
-    for (int64_t step = 0; step <= 20; step += 5) {
-        for (int i = 0; i < NX * NY; i++)
-            data[i] = i % NX < 10 * (step + 1) ? (double)step + 1 : i % NX * 1e-3;
-        frames_path(to, sizeof to, frames, step);
-        assert_true(write_it(to, &scale));
+    struct rlimit limit;
+    if (rank > 0) return;
+    for (int step = 0; step <= 20; step += 5) {
+        for (int i = 0; i < NX * NY; i++) data[i] = i % NX < 10 * (step + 1) ? step + 1.0 : i % NX * 1e-3;
+        assert_true(write_it(&scale));
     }
     assert_true(scale.begun && scale.low == 0.01 && scale.high == 21);
-    assert_true(write_it(path, &asked) && asked.low == -1 && asked.high == 3);
-    const size_t count = load_bytes(bytes);
+    assert_true(write_it(&asked) && asked.low == -1 && asked.high == 3);
+    const size_t bytes = load_bytes(before);
     for (int i = 0; i < 3; i++) {
         const int length = snprintf(chunk, sizeof chunk, "tEXt%s%c%s", texts[i][0], 0, texts[i][1]);
-        assert_non_null(memmem(bytes, count, chunk, (size_t)length));
+        assert_non_null(memmem(before, bytes, chunk, (size_t)length));
     }
-}
-
-/* A picture that cannot be written leaves the one that had its name, and nothing else. */
-static void what_cannot_be_written(void **unused)
-{
-    static char before[BYTES], after[BYTES];
-    struct rlimit limit;
-    if (fixture_rank(MPI_COMM_WORLD) > 0) return;
-    assert_false(write_it("/nonexistent/a.png", NULL));
-    assert_string_equal(why.text, "cannot write the picture /nonexistent/a.png: No such file or directory");
-    assert_true(write_it(path, NULL));
-    const size_t bytes = load_bytes(before);
     for (int i = 0; i < NX * NY; i++) data[i] = cell_random(1, (uint64_t)i);
     getrlimit(RLIMIT_FSIZE, &limit);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 100, limit.rlim_max });
-    const bool drawn = write_it(path, NULL);
+    const bool drawn = write_it(NULL);
     setrlimit(RLIMIT_FSIZE, &limit);
-    if (drawn || fixture_left(folder, ".") != 0 || !strstr(why.text, "field.png: File too large"))
+    if (drawn || fixture_left(".") != 0 || !strstr(why.text, "field.png: File too large"))
         fail_msg("%s", why.text);
     assert_int_equal(load_bytes(after), bytes);
     assert_memory_equal(before, after, bytes);
 }
 
-static int set_up(void **unused)
-{
-    snprintf(path, sizeof path, "%s/field.png", folder);
-    return 0;
-}
+static int set_up(void **unused) { return snprintf(path, sizeof path, "%s/field.png", folder) < 0; }
 
-STATE_TESTS(set_up, cmocka_unit_test(sizes), cmocka_unit_test(pixels),
-            cmocka_unit_test(frames_have_one_scale), cmocka_unit_test(what_cannot_be_written))
+STATE_TESTS(set_up, cmocka_unit_test(sizes), cmocka_unit_test(pixels), cmocka_unit_test(one_scale_whole_files))

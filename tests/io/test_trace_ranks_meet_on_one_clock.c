@@ -1,8 +1,7 @@
-/* Spans that ranks took at one instant, each on a clock of its own, stand at one
- * time in the file. ranks: 1 2 4 */
+/* Spans that ranks took at one instant, each on a clock of its own, stand at one time in the file. trace.bats
+ * has the clock of one host. ranks: 1 2 4 */
 #include <jansson.h>
 #include <math.h>
-#include <unistd.h>
 
 #include "output/trace.h"
 #include "support/comm_harness.h"
@@ -10,28 +9,7 @@
 enum { SPANS = 50, TRACKS = 2 };
 static const char *const tracks[TRACKS] = { "host", "lane \"0\"" };
 static const char *const names[] = { "even", "odd" };
-static sentence why;
-static char path[64];
-
-/* This rank's clock: rank 0's is the common one. */
-static double own_clock_s(double common_s) { return common_s + 20000.0 * harness.rank; }
-
-static trace_timeline make_timeline(void)
-{
-    static trace_span span[SPANS];
-    for (int i = 0; i < SPANS; i++) {
-        const double begin_s = own_clock_s(1000 + 0.01 * i);
-        span[i] = (trace_span){ begin_s, begin_s + 0.004, i, i % 2, i % 2 };
-    }
-    return (trace_timeline){ .process = "rank",
-                             .track = tracks,
-                             .tracks = TRACKS,
-                             .name = names,
-                             .names = 2,
-                             .span = span,
-                             .spans = harness.rank == 3 ? 0 : SPANS,
-                             .clock = { -20000.0 * harness.rank, 1e-6 } };
-}
+static const double seconds_apart = 20000; /* the clocks of neighbours: rank 0's is the common one */
 
 /* Spans that stand where they should, of each rank. */
 static int count_right(json_t *events)
@@ -41,10 +19,10 @@ static int count_right(json_t *events)
     int right = 0;
     json_array_foreach(events, i, e)
     {
-        if (strcmp(json_string_value(json_object_get(e, "ph")), "X") != 0) continue;
         double ts, dur; /* us */
         int step, track;
         const char *name;
+        if (strcmp(json_string_value(json_object_get(e, "ph")), "X") != 0) continue;
         assert_int_equal(json_unpack(e, "{s:F, s:F, s:i, s:s, s:{s:i}}", "ts", &ts, "dur", &dur, "tid",
                                      &track, "name", &name, "args", "step", &step),
                          0);
@@ -56,48 +34,42 @@ static int count_right(json_t *events)
 
 static void on_one_clock(void **state)
 {
-    const trace_timeline t = make_timeline();
-    long wrong = !trace_write(harness.comm, path, &t, &why);
+    static trace_span span[SPANS];
+    const trace_timeline t = { .process = "rank",
+                               .track = tracks,
+                               .tracks = TRACKS,
+                               .name = names,
+                               .names = 2,
+                               .span = span,
+                               .spans = harness.rank == 3 ? 0 : SPANS,
+                               .clock = { -seconds_apart * harness.rank, 1e-6 } };
+    char path[64];
+    sentence why;
+    snprintf(path, sizeof path, "/tmp/weft_trace_%d.json", (int)getpid()); /* rank 0 writes it */
+    for (int i = 0; i < SPANS; i++) {
+        const double begin_s = 1000 + 0.01 * i + seconds_apart * harness.rank;
+        span[i] = (trace_span){ begin_s, begin_s + 0.004, i, i % 2, i % 2 };
+    }
+    long wrong = trace_write(harness.comm, "/nonexistent/t.json", &t, &why) ||
+                 !strstr(why.text, "output.trace = /nonexistent/t.json");
+    wrong += !trace_write(harness.comm, path, &t, &why);
     if (harness.rank == 0) {
-        json_t *file = json_load_file(path, 0, NULL);
-        json_t *events = file ? json_object_get(file, "traceEvents") : NULL;
-        const int with_spans = harness.ranks > 3 ? harness.ranks - 1 : harness.ranks;
-        wrong += !file || count_right(events) != with_spans * SPANS;
+        json_t *const file = json_load_file(path, 0, NULL),
+                     *const events = json_object_get(file, "traceEvents");
+        const int spans = (harness.ranks > 3 ? harness.ranks - 1 : harness.ranks) * SPANS;
+        wrong += !file || count_right(events) != spans || unlink(path) != 0;
         wrong += (int)json_array_size(json_object_get(json_object_get(file, "otherData"), "ranks")) !=
                  harness.ranks;
         /* a process name and order, and a name and order of each track, for every rank; one label */
-        wrong += (int)json_array_size(events) != with_spans * SPANS + harness.ranks * (2 + 2 * TRACKS) + 1;
+        wrong += (int)json_array_size(events) != spans + harness.ranks * (2 + 2 * TRACKS) + 1;
         json_decref(file);
-        wrong += unlink(path) != 0;
     }
-    assert_int_equal(harness_sum(wrong), 0);
-}
-
-/* On one host all ranks read one clock, and the pings must find no offset between them. */
-static void one_host_has_one_clock(void **state)
-{
-    const trace_offset o = trace_measure_offset(harness.comm);
-    long wrong = o.error_s < 0 || o.error_s > 10;
-    wrong += harness.hosts == 1 && o.offset_s != 0;
-    assert_int_equal(harness_sum(wrong), 0);
-}
-
-static void where_it_cannot_be_written(void **state)
-{
-    const trace_timeline t = make_timeline();
-    const long wrong = trace_write(harness.comm, "/nonexistent/t.json", &t, &why) ||
-                       !strstr(why.text, "output.trace = /nonexistent/t.json");
     assert_int_equal(harness_sum(wrong), 0);
 }
 
 static int run(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_one_clock),
-        cmocka_unit_test(one_host_has_one_clock),
-        cmocka_unit_test(where_it_cannot_be_written),
-    };
-    snprintf(path, sizeof path, "/tmp/weft_trace_%d.json", (int)getpid()); /* rank 0 writes it */
+    const struct CMUnitTest tests[] = { cmocka_unit_test(on_one_clock) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

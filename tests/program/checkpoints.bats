@@ -64,7 +64,7 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     expect "nothing happens to a rank that does not write" 2 "$(record .checkpoint.count)"
 }
 
-# A write on a full disk: test_failed_calls_cost_no_state.
+# A write on a full disk: test_power_cut_leaves_a_whole_state.
 @test "a file system with room for one checkpoint: a dry run and weft bench say what is needed" {
     [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
     mkdir small

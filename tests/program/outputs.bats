@@ -66,7 +66,7 @@ END
 @test "what can never be written is exit 3 before the first step: each output is tried in its own way" {
     local long words
     long=$(printf 'n%.0s' {1..240}) # its own bytes fit, those of its temporary name do not
-    mkdir closed folder checkpoints series gone checkpoints/step_0000000002.h5 series/step_0000000001.h5
+    mkdir closed folder gone
     touch closed/{f.png,f} unreadable file p.frames
     chmod 200 unreadable
     chmod 555 closed # its files can be written, not replaced
@@ -85,11 +85,9 @@ output.picture=$long.png -- File name too long
 output.trace=$long -- File name too long
 output.record=$long$long -- File name too long
 output.picture=p.png output.every=1 -- Not a directory
-output.series=series output.every=1 -- series/step_0000000001.h5 is a folder
 checkpoint.dir=closed run.wall_limit=1 -- cannot write in closed: Permission denied
 checkpoint.dir=file run.wall_limit=1 -- Not a directory
 checkpoint.dir=/dev/null/x checkpoint.every=1 -- /dev/null/x
-checkpoint.dir=checkpoints checkpoint.every=1 -- checkpoints/step_0000000002.h5 is a folder
 END
     refuses 3 launch 2 "$weft" run d.ini --dry-run checkpoint.every=1 checkpoint.dir=/dev/null/x -- \
         /dev/null/x

@@ -20,15 +20,23 @@ static int lies(const char *word)
     return words && strstr(words, word);
 }
 
-static int is_ours(const char *path) { return strstr(path, "weft_check_fs.tmp.") != NULL; }
-
 static double waited_s;
 
-static void wait_as_if_slow(void)
+/* A file of the trial; slow: also takes the time of a call. */
+static int is_ours(const char *path)
 {
-    if (!lies("slow")) return;
+    const int ours = strstr(path, "weft_check_fs.tmp.") != NULL;
+    if (!ours || !lies("slow")) return ours;
     usleep(30000);
     waited_s += 0.03;
+    return 1;
+}
+
+static int is_trial(int fd, const char *of)
+{
+    char link[64], path[4096] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    return readlink(link, path, sizeof path - 1) > 0 && is_ours(path) && strstr(strrchr(path, '/'), of);
 }
 
 __attribute__((destructor)) static void say_what_was_waited(void)
@@ -42,28 +50,19 @@ __attribute__((destructor)) static void say_what_was_waited(void)
     if (f) fclose(f);
 }
 
-static int is_trial(int fd, const char *of)
-{
-    char link[64], path[4096] = "";
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    return readlink(link, path, sizeof path - 1) > 0 && is_ours(path) && strstr(strrchr(path, '/'), of);
-}
-
 int open(const char *path, int flags, ...)
 {
     va_list args;
     va_start(args, flags);
     const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
     va_end(args);
-    if (is_ours(path)) wait_as_if_slow();
-    const int makes_twice = lies("excl") && is_ours(path) && strstr(path, "/first_");
+    const int makes_twice = is_ours(path) && lies("excl") && strstr(path, "/first_");
     return REAL(open)(path, makes_twice ? flags & ~O_EXCL : flags, mode);
 }
 
 int rename(const char *from, const char *to)
 {
-    if (is_ours(to)) wait_as_if_slow();
-    if (lies("rename") && is_ours(to)) {
+    if (is_ours(to) && lies("rename")) {
         unlink(to);
         usleep(30000); /* a rank that shares its CPU with others looks every few milliseconds */
     }
@@ -77,22 +76,20 @@ int flock(int fd, int operation)
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
-    if (is_trial(fd, "/")) wait_as_if_slow();
-    if (lies("lost") && is_trial(fd, "/rate_"))
+    if (is_trial(fd, "/") && lies("lost") && is_trial(fd, "/rate_"))
         return ftruncate(fd, at + (off_t)bytes) == 0 ? (ssize_t)bytes : -1;
     return REAL(pwrite)(fd, data, bytes, at);
 }
 
 int unlink(const char *path)
 {
-    if (is_ours(path)) wait_as_if_slow();
+    (void)is_ours(path);
     return REAL(unlink)(path);
 }
 
 int fsync(int fd)
 {
-    if (is_trial(fd, "/")) wait_as_if_slow();
-    if (!lies("fsync") || !is_trial(fd, "/fsync")) return REAL(fsync)(fd);
+    if (!is_trial(fd, "/") || !lies("fsync") || !is_trial(fd, "/fsync")) return REAL(fsync)(fd);
     errno = EIO;
     return -1;
 }
