@@ -49,9 +49,8 @@ template <typename T> struct persistent_arguments {
 template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     /* cells of a pair of words; pairs of a lane's row */
     static constexpr int PER_WORDS = 8 / sizeof(T), WORDS = V / PER_WORDS;
-    static constexpr int PIECE_BYTES = V * (int)sizeof(T) < 16 ? V * (int)sizeof(T) : 16,
-                         PIECES = V * (int)sizeof(T) / PIECE_BYTES;
-    static constexpr int PIECE = V / PIECES;
+    static constexpr int PIECE = V < vector_cells<T> ? V : vector_cells<T>, PIECES = V / PIECE,
+                         PIECE_BYTES = PIECE * (int)sizeof(T);
     /* rows whose words are requested at a time */
     static constexpr int AT_ONCE = K * WORDS <= 16 ? K : 16 / WORDS;
     static constexpr bool CROWDED = K * V * sizeof(T) >= 400;        /* few registers are left */
@@ -172,29 +171,18 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     }
 
     /* Gives row k of the warp, here or to another rank. */
-    __device__ __forceinline__ void give_words(void *given, unsigned number, int row, int k) const
-    {
-        uint64_t *const to = place_of<uint64_t>(given, 2 / PER_WORDS, number, row);
-#pragma unroll
-        for (int i = 0; i < WORDS; i++) store_words(to + 2 * i, words_of(cell[k] + i * PER_WORDS), number);
-    }
-    __device__ __forceinline__ void give_cells(void *given, unsigned number, int row, int k) const
-    {
-        T *const to = place_of<T>(given, 1, number, row);
-#pragma unroll
-        for (int p = 0; p < PIECES; p++) {
-            T piece[PIECE];
-#pragma unroll
-            for (int v = 0; v < PIECE; v++) piece[v] = cell[k][p * PIECE + v];
-            give_piece(to + p * PIECE, piece);
-        }
-    }
-
     template <bool FLAGS>
     __device__ __forceinline__ void give_row(void *given, unsigned number, int row, int k) const
     {
-        if constexpr (FLAGS) give_cells(given, number, row, k);
-        else give_words(given, number, row, k);
+        if constexpr (FLAGS) {
+            T *const to = place_of<T>(given, 1, number, row);
+#pragma unroll
+            for (int p = 0; p < PIECES; p++) give16(to + p * PIECE, cell[k] + p * PIECE);
+        } else {
+            uint64_t *const to = place_of<uint64_t>(given, 2 / PER_WORDS, number, row);
+#pragma unroll
+            for (int i = 0; i < WORDS; i++) store_words(to + 2 * i, cell[k] + i * PER_WORDS, number);
+        }
     }
 
     /* Does the rank above or below (side 0, 1) take this row? */
@@ -234,7 +222,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                 const uint64_t *const from = place_of<uint64_t>(c.given, 2 / PER_WORDS, number, row_of[k]);
 #pragma unroll
                 for (int i = 0; i < WORDS; i++)
-                    cells_of(load_words(from + 2 * i, number, wrong), cell[k] + i * PER_WORDS);
+                    load_words(from + 2 * i, number, wrong, cell[k] + i * PER_WORDS);
             }
             /* all lanes together: otherwise the compiler lets every shuffle wait for diverged lanes */
         } while (__any_sync(~0u, wrong != 0));
@@ -297,12 +285,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
             if (!(taken >> k & 1)) continue;
             const T *const from = place_of<T>(c.given, 1, number, row_of[k]);
 #pragma unroll
-            for (int p = 0; p < PIECES; p++) {
-                T piece[PIECE];
-                take_piece(from + p * PIECE, piece);
-#pragma unroll
-                for (int v = 0; v < PIECE; v++) cell[k][p * PIECE + v] = piece[v];
-            }
+            for (int p = 0; p < PIECES; p++) take16(from + p * PIECE, cell[k] + p * PIECE);
         }
     }
 
@@ -325,22 +308,12 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     static __device__ __forceinline__ void put(unsigned to, const T (&row)[V])
     {
 #pragma unroll
-        for (int p = 0; p < PIECES; p++) {
-            T piece[PIECE];
-#pragma unroll
-            for (int v = 0; v < PIECE; v++) piece[v] = row[p * PIECE + v];
-            put_piece(to + p * 32 * PIECE_BYTES, piece);
-        }
+        for (int p = 0; p < PIECES; p++) put_piece<PIECE>(to + p * 32 * PIECE_BYTES, row + p * PIECE);
     }
     static __device__ __forceinline__ void get(unsigned from, T (&row)[V])
     {
 #pragma unroll
-        for (int p = 0; p < PIECES; p++) {
-            T piece[PIECE];
-            get_piece(from + p * 32 * PIECE_BYTES, piece);
-#pragma unroll
-            for (int v = 0; v < PIECE; v++) row[p * PIECE + v] = piece[v];
-        }
+        for (int p = 0; p < PIECES; p++) get_piece<PIECE>(from + p * 32 * PIECE_BYTES, row + p * PIECE);
     }
 
     /* Ghost i beyond a side, 0 the nearest, from cell i inside the side and the cell before it. */
@@ -350,7 +323,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     }
 
     /* Stores a warp's end rows into the slots of the warps above and below it, and ghosts into its own. */
-    __device__ __forceinline__ void put_ends(const T (&first)[R][V], const T (&last)[R][V]) const
+    __device__ __forceinline__ void put_ends(const T (*first)[V], const T (*last)[V]) const
     {
 #pragma unroll
         for (int i = 0; i < R; i++)
@@ -480,12 +453,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     /* Stores the end rows, which come from memory or another block, for the warps above and below. */
     __device__ __forceinline__ void begin_steps() const
     {
-        T first[R][V], last[R][V];
-#pragma unroll
-        for (int i = 0; i < R; i++)
-#pragma unroll
-            for (int v = 0; v < V; v++) first[i][v] = cell[i][v], last[i][v] = cell[K - R + i][v];
-        put_ends(first, last);
+        put_ends(cell, cell + K - R);
         __syncthreads();
     }
 };

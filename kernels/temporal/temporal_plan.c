@@ -6,6 +6,46 @@
 
 enum { WAVES_MAX = 4, SIDE_ROWS_LEAST = 16, SIDE_ROWS_ALONE = 64, STRIPS_MAX = 4 };
 
+/* ---- the passes that a stencil has ---- */
+
+#define TABLE(name) { name, (int)(sizeof name / sizeof *name) }
+#define BOTH_TYPES(name) { TABLE(name##_f32), TABLE(name##_f64) }
+
+/* [form][has_prev][type]. */
+static const temporal_table tables[STENCIL_FORMS][2][2] = {
+    [STENCIL_LINE] = { BOTH_TYPES(temporal_line), BOTH_TYPES(temporal_line) },
+    [STENCIL_STAR] = { BOTH_TYPES(temporal_star), BOTH_TYPES(temporal_star_prev) },
+    [STENCIL_BOX] = { BOTH_TYPES(temporal_box) },
+};
+
+temporal_table temporal_table_of(const stencil *op) { return tables[op->form][op->has_prev][op->type]; }
+
+static const temporal_tiling *longest(const stencil *op, int most, temporal_use use, int *steps)
+{
+    const temporal_table t = temporal_table_of(op);
+    for (int i = 0; i < TEMPORAL_STEPS * t.count; i++) {
+        const temporal_tiling *row = &t.tilings[i / TEMPORAL_STEPS];
+        *steps = row->steps[i % TEMPORAL_STEPS];
+        if (row->radius == op->radius && row->use == use && 0 < *steps && *steps <= most) return row;
+    }
+    *steps = 0;
+    return NULL;
+}
+
+int temporal_longest(const stencil *op, int most, temporal_use use)
+{
+    int steps;
+    (void)longest(op, most, use, &steps);
+    return steps;
+}
+
+const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal_use use)
+{
+    int found;
+    const temporal_tiling *const row = longest(op, steps, use, &found);
+    return found == steps ? row : NULL;
+}
+
 temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int steps, int per_processor,
                                    int processors)
 {
@@ -22,6 +62,32 @@ temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, 
                               .resident = per_processor * processors,
                               .per_processor = per_processor };
 }
+
+/* ---- how long items last ---- */
+
+/* How long an item's row lasts, in rows of an interior one: by what was fastest on an H200 at 10007 x 9973
+ * and 16384 x 16384 together. [type][has_prev] */
+static const struct {
+    double side, band;
+} paces[2][2] = { { { 1.4, 1.5 }, { 1.9, 2.2 } }, { { 1.2, 1.4 }, { 1.8, 1.4 } } };
+/* Beside passes of fewer steps rows arrive later, as these keep memory busier: the factor for stars. */
+static const double shorter_lasts = 1.75;
+/* Factor for a side's rows of two cells per lane, each with its ghosts' images: derived, not measured. */
+static const double wide_side_lasts = 1.75;
+
+temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int steps)
+{
+    const bool norm = t->use == TEMPORAL_NORM, f64 = op->type == DTYPE_F64;
+    const int depth = steps * t->radius;
+    const double all = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST ? shorter_lasts : 1,
+                 wide = temporal_side_columns(op->form, t->radius, depth) > 1 ? wide_side_lasts : 1;
+    return (temporal_pace){ .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, norm),
+                            .waves = op->has_prev ? 3 : f64 || norm ? 2 : 1,
+                            .side_lasts = wide * all * paces[op->type][op->has_prev].side,
+                            .band_lasts = all * paces[op->type][op->has_prev].band };
+}
+
+/* ---- the cut ---- */
 
 static int64_t chunks_of(int64_t rows, int64_t height) { return (rows + height - 1) / height; }
 static int64_t remainder_of(int64_t a, int64_t m) { return (a % m + m) % m; }
