@@ -28,11 +28,17 @@ template <int CELLS, typename T> static __device__ __forceinline__ void get_piec
 /* Accesses past the L1 caches, which are not coherent with each other. */
 template <typename T> static __device__ __forceinline__ void give16(T *to, const T *c)
 {
-    __stcg((typename vector16<T>::type *)to, pack16(c));
+    T piece[vector_cells<T>];
+#pragma unroll
+    for (int v = 0; v < vector_cells<T>; v++) piece[v] = c[v];
+    __stcg((typename vector16<T>::type *)to, pack16(piece));
 }
 template <typename T> static __device__ __forceinline__ void take16(const T *from, T *c)
 {
-    unpack16(__ldcg((const typename vector16<T>::type *)from), c);
+    T piece[vector_cells<T>];
+    unpack16(__ldcg((const typename vector16<T>::type *)from), piece);
+#pragma unroll
+    for (int v = 0; v < vector_cells<T>; v++) c[v] = piece[v];
 }
 
 /* ---- words: two adjacent ones, each 4 bytes of a lane's cells and above them the exchange's number ---- */

@@ -1,23 +1,14 @@
-/* Many time steps of a star in one launch, on a field that the GPU's registers hold.
+/* Many time steps of a star in one launch, on a field that the GPU's registers hold
+ * (docs/persistent-steps.md, also why nothing is read or overwritten too early).
  *
  * Each block has a tile of the field and some cells around it, and keeps them for all steps. There is at most
  * one block per SM, so that all of them run. A warp holds K rows of 32 V cells in registers, V per lane, and
- * the warps of a block lie one below the other. In a step neighbours in x come by shuffle, and those in y,
- * from the warps above and below, through shared memory: rows at a warp's ends are computed first and travel
- * while the warp computes those between.
- *
- * In a step blocks exchange nothing. Each step makes R more cells at each end of a tile wrong, until only its
- * own cells are right and no longer the halo around them. Then blocks exchange the cells of the halo through
- * L2, in one of two ways.
- *
- * By words: a block stores its own cells near its edges as words that hold a cell's bits and the number of
- * the exchange, and reads the words of the cells around it until they have that number. A word proves its own
- * arrival, so a single trip through L2 is waited for. By flags: a block stores the cells unchanged, and then
- * the exchange's number as its flag; a block that has seen the flags of the tiles around it reads their
- * cells. Words take twice the bytes, and flags a second trip through L2: small tiles use words.
- *
- * Exchanged cells have two places, used alternately: a block that overwrites one has seen the exchange
- * between from every block that read it, and these had read it before.
+ * the warps of a block lie one below the other. In a step neighbours in x come by shuffle, and those in y
+ * through shared memory: rows at a warp's ends are computed first and travel while the warp computes those
+ * between. Each step makes R more cells at each end of a tile wrong, until only its own cells are right; then
+ * blocks exchange the halo through L2, in two places used alternately: by words that hold a cell's bits and
+ * the number of the exchange, or by cells behind the block's flag. Words take twice the bytes, flags a second
+ * trip through L2: small tiles use words.
  *
  * Beyond a periodic side the cells around are those of the other end; where rows are cut, those of another
  * rank, which stores them here. A tile ends at a side that mirrors; its cells give the ghosts beyond the side

@@ -1,11 +1,7 @@
 /* The border kernel of a pass of several steps: strips along x sides, one cell per lane, and bands along y
- * sides. It is the cascade of temporal_strip_cuda.cuh in small code: one row per iteration, and the queue's
- * rows move up. Two long loops beside interior items do not fit into the instruction caches of SMs and their
- * neighbours, and all of them wait (docs/temporal-blocking.md).
- *
- * Such an item mostly waits for itself, each level for the one before. A block therefore has as many warps as
- * an SM has registers for, and with it SMs of its own: a few SMs do what would take the places of interior
- * items on many.
+ * sides. It is the cascade of temporal_strip_cuda.cuh in small code, as two long loops beside each other do
+ * not fit into instruction caches (docs/temporal-blocking.md): one row per iteration, and the queue's rows
+ * move up. A block has as many warps as an SM has registers for, and with it SMs of its own.
  *
  * A strip along x is 32 columns. It stores those far enough from its ends, and those at a side that it holds.
  * In a star, lanes near the side take a ghost's image from the lane that has it; for boxes the strip holds R

@@ -1,18 +1,9 @@
 /* One tile of a transpose, through shared memory: a block reads a tile along the rows of `from` and writes it
  * along the rows of `to`; one padding column spreads a tile's column over the banks. On an H200 the bound is
- * less the DRAM than the link between the two halves of L2, which half of all sectors cross and which is 90 %
- * busy even in a copy: a 32-byte sector that is requested twice, or written in two parts, costs time. So:
- *
- *  - In f64, and where rows start anywhere, cells are read one a lane: a row's piece then costs one sector
- *    more than its bytes. (16-byte vectors that cover an unaligned row request half sectors twice.)
- *  - Where all rows start on sectors, they are written as vectors, else cell by cell: only parts of a matrix
- *    that go into messages start elsewhere, and their messages take longer.
- *  - Cells that a GPU reads of its own memory leave L2 last, except in f32 at odd alignments and where it is
- *    incremented cell by cell; stores stream in f32, aligned, and go past L1 elsewhere. Measured, not
- *    derived.
- *  - An update, which adds and increments, with all rows on sectors, stores with that policy as well: a store
- *    without it takes it from the line. A part of both matrices may then still be in L2 when the next update
- *    comes. */
+ * less the DRAM than the link between the two halves of L2: a 32-byte sector that is requested twice, or
+ * written in two parts, costs time. Hence vectors where all rows start on sectors, but f64 read one cell a
+ * lane; and cells where rows start anywhere, as only parts of a matrix that go into messages do, which take
+ * longer themselves. What leaves L2 last, what streams, and what that gains: docs/transpose-rings.md. */
 #pragma once
 
 #include <stdint.h>
