@@ -101,7 +101,7 @@ static void check_part(const pass *p, const cover *c, const temporal_parts *part
     const int64_t depth = p->strips.depth, piece = p->strips.piece, ghosts = p->strips.side_ghosts,
                   halo = side ? 0 : temporal_halo_cells((int)piece, (int)depth),
                   width = inner  ? p->strips.stored
-                          : side ? p->strips.side_cells
+                          : side ? TEMPORAL_SIDE_CELLS
                                  : p->strips.band_stored,
                   over = p->of.sides.x_high.kind == BOUNDARY_PERIODIC && p->cells.x1 == p->of.nx
                              ? TEMPORAL_OVER
