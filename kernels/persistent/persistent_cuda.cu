@@ -17,27 +17,24 @@ struct {
 
 template <typename T> using kernel = void (*)(persistent_arguments<T>);
 
-template <typename T, const persistent_tiling *TILINGS, int I, bool SIDES>
-constexpr kernel<T> kernel_by = persistent_kernel<T, TILINGS[I].radius, TILINGS[I].columns, TILINGS[I].rows,
-                                                  TILINGS[I].warps, TILINGS[I].flags, SIDES>;
+template <typename T>
+constexpr auto &table_of = sizeof(T) == sizeof(float) ? persistent_star_f32 : persistent_star_f64;
 
-template <const auto &TABLE> using rows_of = std::make_integer_sequence<int, (int)std::size(TABLE)>;
+template <typename T, int I, bool SIDES>
+constexpr kernel<T> kernel_by =
+    persistent_kernel<T, table_of<T>[I].radius, table_of<T>[I].columns, table_of<T>[I].rows,
+                      table_of<T>[I].warps, table_of<T>[I].flags, SIDES>;
 
-template <typename T, const persistent_tiling *TILINGS, int... I>
+template <typename T, int... I>
 kernel<T> kernel_in(std::integer_sequence<int, I...>, int tiling, bool sides)
 {
-    static constexpr kernel<T> all[][2] = { { kernel_by<T, TILINGS, I, false>,
-                                              kernel_by<T, TILINGS, I, true> }... };
+    static constexpr kernel<T> all[][2] = { { kernel_by<T, I, false>, kernel_by<T, I, true> }... };
     return all[tiling][sides];
 }
 
-kernel<float> kernel_of(float, int tiling, bool sides)
+template <typename T> kernel<T> kernel_of(T, int tiling, bool sides)
 {
-    return kernel_in<float, persistent_star_f32>(rows_of<persistent_star_f32>(), tiling, sides);
-}
-kernel<double> kernel_of(double, int tiling, bool sides)
-{
-    return kernel_in<double, persistent_star_f64>(rows_of<persistent_star_f64>(), tiling, sides);
+    return kernel_in<T>(std::make_integer_sequence<int, (int)std::size(table_of<T>)>(), tiling, sides);
 }
 
 const persistent_tiling *tiling_of(const stencil *op, const persistent_plan *p)

@@ -1,23 +1,14 @@
-/* Many time steps of a star in one launch, on a field that the GPU's registers hold.
+/* Many time steps of a star in one launch, on a field that the GPU's registers hold
+ * (docs/persistent-steps.md, also why nothing is read or overwritten too early).
  *
  * Each block has a tile of the field and some cells around it, and keeps them for all steps. There is at most
  * one block per SM, so that all of them run. A warp holds K rows of 32 V cells in registers, V per lane, and
- * the warps of a block lie one below the other. In a step neighbours in x come by shuffle, and those in y,
- * from the warps above and below, through shared memory: rows at a warp's ends are computed first and travel
- * while the warp computes those between.
- *
- * In a step blocks exchange nothing. Each step makes R more cells at each end of a tile wrong, until only its
- * own cells are right and no longer the halo around them. Then blocks exchange the cells of the halo through
- * L2, in one of two ways.
- *
- * By words: a block stores its own cells near its edges as words that hold a cell's bits and the number of
- * the exchange, and reads the words of the cells around it until they have that number. A word proves its own
- * arrival, so a single trip through L2 is waited for. By flags: a block stores the cells unchanged, and then
- * the exchange's number as its flag; a block that has seen the flags of the tiles around it reads their
- * cells. Words take twice the bytes, and flags a second trip through L2: small tiles use words.
- *
- * Exchanged cells have two places, used alternately: a block that overwrites one has seen the exchange
- * between from every block that read it, and these had read it before.
+ * the warps of a block lie one below the other. In a step neighbours in x come by shuffle, and those in y
+ * through shared memory: rows at a warp's ends are computed first and travel while the warp computes those
+ * between. Each step makes R more cells at each end of a tile wrong, until only its own cells are right; then
+ * blocks exchange the halo through L2, in two places used alternately: by words that hold a cell's bits and
+ * the number of the exchange, or by cells behind the block's flag. Words take twice the bytes, flags a second
+ * trip through L2: small tiles use words.
  *
  * Beyond a periodic side the cells around are those of the other end; where rows are cut, those of another
  * rank, which stores them here. A tile ends at a side that mirrors; its cells give the ghosts beyond the side
@@ -38,8 +29,8 @@ template <typename T> struct persistent_arguments {
     temporal_axis<T> ax, ay;
     int tiles_x, tiles_y, width, height, halo_x, halo_y;
     int steps, steps_between;
-    int rows_beyond;              /* of the halo beyond a cut side; 0: rows are not cut */
-    void *given, *given_there[2]; /* exchanged cells: here, at the ranks above and below; NULL: none */
+    int rows_beyond; /* of the halo beyond a cut side; 0: rows are not cut */
+    void *given, *given_there[2];      /* exchanged cells: here, at the ranks above and below; NULL: none */
     unsigned *flags, *flags_there[2];
     unsigned *numbers; /* the last exchange's number; the launch's blocks that have ended */
     unsigned long long *change;
@@ -49,9 +40,8 @@ template <typename T> struct persistent_arguments {
 template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     /* cells of a pair of words; pairs of a lane's row */
     static constexpr int PER_WORDS = 8 / sizeof(T), WORDS = V / PER_WORDS;
-    static constexpr int PIECE_BYTES = V * (int)sizeof(T) < 16 ? V * (int)sizeof(T) : 16,
-                         PIECES = V * (int)sizeof(T) / PIECE_BYTES;
-    static constexpr int PIECE = V / PIECES;
+    static constexpr int PIECE = V < vector_cells<T> ? V : vector_cells<T>, PIECES = V / PIECE,
+                         PIECE_BYTES = PIECE * (int)sizeof(T);
     /* rows whose words are requested at a time */
     static constexpr int AT_ONCE = K * WORDS <= 16 ? K : 16 / WORDS;
     /* Few registers are left: rows are exchanged one behind the other, each behind a branch. */
@@ -172,34 +162,22 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         return (U *)given + (place * (unsigned)c.ax.cells + (unsigned)x) * per_cell;
     }
 
-    /* Gives row k of the warp, here or to another rank; give_row only where `here` is not 0. */
-    __device__ __forceinline__ void give_words(void *given, unsigned number, int row, int k) const
-    {
-        uint64_t *const to = place_of<uint64_t>(given, 2 / PER_WORDS, number, row);
-#pragma unroll
-        for (int i = 0; i < WORDS; i++) store_words(to + 2 * i, words_of(cell[k] + i * PER_WORDS), number);
-    }
-    __device__ __forceinline__ void give_cells(void *given, unsigned number, int row, int k,
-                                               unsigned here) const
-    {
-        T *const to = place_of<T>(given, 1, number, row);
-#pragma unroll
-        for (int p = 0; p < PIECES; p++) {
-            T piece[PIECE];
-#pragma unroll
-            for (int v = 0; v < PIECE; v++) piece[v] = cell[k][p * PIECE + v];
-            give_piece(here, to + p * PIECE, piece);
-        }
-    }
-
+    /* Gives row k of the warp, here or to another rank, where `wanted` is not 0. */
     template <bool FLAGS>
     __device__ __forceinline__ void give_row(void *given, unsigned number, int row, int k,
-                                             unsigned here) const
+                                             unsigned wanted) const
     {
-        if constexpr (FLAGS && !CROWDED) give_cells(given, number, row, k, here);
-        else if (here)
-            if constexpr (FLAGS) give_cells(given, number, row, k, 1);
-            else give_words(given, number, row, k);
+        if ((CROWDED || !FLAGS) && !wanted) return;
+        if constexpr (FLAGS) {
+            T *const to = place_of<T>(given, 1, number, row);
+#pragma unroll
+            for (int p = 0; p < PIECES; p++)
+                give16(CROWDED ? 1 : wanted, to + p * PIECE, cell[k] + p * PIECE);
+        } else {
+            uint64_t *const to = place_of<uint64_t>(given, 2 / PER_WORDS, number, row);
+#pragma unroll
+            for (int i = 0; i < WORDS; i++) store_words(to + 2 * i, cell[k] + i * PER_WORDS, number);
+        }
     }
 
     /* Does the rank above or below (side 0, 1) take this row? */
@@ -218,7 +196,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
             for (int k = 0; k < K; k++) {
                 const int row = row_of[k], cells = (int)c.ay.cells;
                 give_row<FLAGS>(c.given_there[side], number, side == 0 ? row + cells : row - cells, k,
-                                mine >> k & 1 && near(side, row));
+                                mine >> k & near(side, row));
             }
         }
 #pragma unroll
@@ -238,7 +216,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                 const uint64_t *const from = place_of<uint64_t>(c.given, 2 / PER_WORDS, number, row_of[k]);
 #pragma unroll
                 for (int i = 0; i < WORDS; i++)
-                    cells_of(load_words(from + 2 * i, number, wrong), cell[k] + i * PER_WORDS);
+                    load_words(from + 2 * i, number, wrong, cell[k] + i * PER_WORDS);
             }
             /* all lanes together: otherwise the compiler lets every shuffle wait for diverged lanes */
         } while (__any_sync(~0u, wrong != 0));
@@ -302,17 +280,12 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         const unsigned taken = has[TAKEN * blockDim.x];
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            if (CROWDED && !(taken >> k & 1)) continue;
+            const unsigned wanted = taken >> k & 1;
+            if (CROWDED && !wanted) continue;
             const T *const from = place_of<T>(c.given, 1, number, row_of[k]);
 #pragma unroll
-            for (int p = 0; p < PIECES; p++) {
-                T piece[PIECE];
-#pragma unroll
-                for (int v = 0; v < PIECE; v++) piece[v] = cell[k][p * PIECE + v];
-                take_piece(CROWDED || taken >> k & 1, from + p * PIECE, piece);
-#pragma unroll
-                for (int v = 0; v < PIECE; v++) cell[k][p * PIECE + v] = piece[v];
-            }
+            for (int p = 0; p < PIECES; p++)
+                take16(CROWDED ? 1 : wanted, from + p * PIECE, cell[k] + p * PIECE);
         }
     }
 
@@ -335,22 +308,12 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     static __device__ __forceinline__ void put(unsigned to, const T (&row)[V])
     {
 #pragma unroll
-        for (int p = 0; p < PIECES; p++) {
-            T piece[PIECE];
-#pragma unroll
-            for (int v = 0; v < PIECE; v++) piece[v] = row[p * PIECE + v];
-            put_piece(to + p * 32 * PIECE_BYTES, piece);
-        }
+        for (int p = 0; p < PIECES; p++) put_piece<PIECE>(to + p * 32 * PIECE_BYTES, row + p * PIECE);
     }
     static __device__ __forceinline__ void get(unsigned from, T (&row)[V])
     {
 #pragma unroll
-        for (int p = 0; p < PIECES; p++) {
-            T piece[PIECE];
-            get_piece(from + p * 32 * PIECE_BYTES, piece);
-#pragma unroll
-            for (int v = 0; v < PIECE; v++) row[p * PIECE + v] = piece[v];
-        }
+        for (int p = 0; p < PIECES; p++) get_piece<PIECE>(from + p * 32 * PIECE_BYTES, row + p * PIECE);
     }
 
     /* Ghost i beyond a side, 0 the nearest, from cell i inside the side and the cell before it. */
@@ -360,7 +323,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     }
 
     /* Stores a warp's end rows into the slots of the warps above and below it, and ghosts into its own. */
-    __device__ __forceinline__ void put_ends(const T (&first)[R][V], const T (&last)[R][V]) const
+    __device__ __forceinline__ void put_ends(const T (*first)[V], const T (*last)[V]) const
     {
 #pragma unroll
         for (int i = 0; i < R; i++)
@@ -490,12 +453,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     /* Stores the end rows, which come from memory or another block, for the warps above and below. */
     __device__ __forceinline__ void begin_steps() const
     {
-        T first[R][V], last[R][V];
-#pragma unroll
-        for (int i = 0; i < R; i++)
-#pragma unroll
-            for (int v = 0; v < V; v++) first[i][v] = cell[i][v], last[i][v] = cell[K - R + i][v];
-        put_ends(first, last);
+        put_ends(cell, cell + K - R);
         __syncthreads();
     }
 };

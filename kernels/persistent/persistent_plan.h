@@ -9,7 +9,7 @@
 #include "core/field.h"
 #include "core/linkage.h"
 #include "core/stencil.h"
-#include "temporal/temporal_tilings.h" /* TEMPORAL_TABLE */
+#include "temporal/temporal_plan.h" /* TEMPORAL_TABLE */
 
 LINKAGE_C_BEGIN
 

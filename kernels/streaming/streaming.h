@@ -24,15 +24,9 @@
  * device itself and for planning without a device.
  *
  * A visit takes `steps` steps in passes of at most `pass_steps` each (temporal.h). Rows arrive in chunks and
- * advance in skewed tiles: with S = skew = radius * pass_steps, level j of the J passes is known S rows less
- * far than level j - 1, so that each pass finds the rows that it reads; the rows that a chunk leaves undone
- * at its end are done with the next one. Nothing is computed or sent twice.
- *
- *   rows known after a chunk that ends at row b, and what the next one adds (to b')
- *   level 0   ################################################b================b'
- *   level 1   ############################################b - S============b' - S
- *   level 2   ########################################b - 2S===========b' - 2S
- *   level J   ################################b - J S==========b' - J S
+ * advance in skewed tiles (docs/streaming.md#skewed-tiles): with S = skew = radius * pass_steps, level j of
+ * the J passes is known S rows less far than level j - 1, up to row b - j S after a chunk that ends at row b.
+ * The rows that a chunk leaves undone at its end are done with the next one: nothing is done or sent twice.
  *
  * Even and odd levels have an array each: level j overwrites level j - 2 up to row b - j S, from which on
  * pass j - 1 reads that level when it continues at b - (j-1) S.

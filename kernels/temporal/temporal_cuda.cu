@@ -11,7 +11,7 @@ constexpr double THREE_WAVES_BORDER = 2.2;
 
 static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && DTYPE_F32 == 0,
               "the order of the table");
-/* [form][has_prev][type], as the tables of temporal_tilings.c. */
+/* [form][has_prev][type], as the tables of temporal_plan.c. */
 const temporal_unit *const units[STENCIL_FORMS][2][2] = {
     { { &temporal_line_f32_unit, &temporal_line_f64_unit },
       { &temporal_line_prev_f32_unit, &temporal_line_prev_f64_unit } },

@@ -6,6 +6,46 @@
 
 enum { WAVES_MAX = 4, SIDE_ROWS_LEAST = 16, SIDE_ROWS_ALONE = 64, STRIPS_MAX = 4 };
 
+/* ---- the passes that a stencil has ---- */
+
+#define TABLE(name) { name, (int)(sizeof name / sizeof *name) }
+#define BOTH_TYPES(name) { TABLE(name##_f32), TABLE(name##_f64) }
+
+/* [form][has_prev][type]. */
+static const temporal_table tables[STENCIL_FORMS][2][2] = {
+    [STENCIL_LINE] = { BOTH_TYPES(temporal_line), BOTH_TYPES(temporal_line) },
+    [STENCIL_STAR] = { BOTH_TYPES(temporal_star), BOTH_TYPES(temporal_star_prev) },
+    [STENCIL_BOX] = { BOTH_TYPES(temporal_box) },
+};
+
+temporal_table temporal_table_of(const stencil *op) { return tables[op->form][op->has_prev][op->type]; }
+
+static const temporal_tiling *longest(const stencil *op, int most, temporal_use use, int *steps)
+{
+    const temporal_table t = temporal_table_of(op);
+    for (int i = 0; i < TEMPORAL_STEPS * t.count; i++) {
+        const temporal_tiling *row = &t.tilings[i / TEMPORAL_STEPS];
+        *steps = row->steps[i % TEMPORAL_STEPS];
+        if (row->radius == op->radius && row->use == use && 0 < *steps && *steps <= most) return row;
+    }
+    *steps = 0;
+    return NULL;
+}
+
+int temporal_longest(const stencil *op, int most, temporal_use use)
+{
+    int steps;
+    (void)longest(op, most, use, &steps);
+    return steps;
+}
+
+const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal_use use)
+{
+    int found;
+    const temporal_tiling *const row = longest(op, steps, use, &found);
+    return found == steps ? row : NULL;
+}
+
 temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int steps, int per_processor,
                                    int processors)
 {
@@ -17,11 +57,33 @@ temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, 
                               .ends_over =
                                   t->use != TEMPORAL_NORM, /* the norm counts only the box's cells */
                               .depth = depth,
-                              .side_cells = 32 * temporal_side_columns(op->form, t->radius, depth),
-                              .side_ghosts = temporal_side_ghosts(op->form, t->radius, depth),
+                              .side_ghosts = op->form == STENCIL_BOX ? t->radius : 0,
                               .resident = per_processor * processors,
                               .per_processor = per_processor };
 }
+
+/* ---- how long items last ---- */
+
+/* How long an item's row lasts, in rows of an interior one: by what was fastest on an H200 at 10007 x 9973
+ * and 16384 x 16384 together. [type][has_prev] */
+static const struct {
+    double side, band;
+} paces[2][2] = { { { 1.4, 1.5 }, { 1.9, 2.2 } }, { { 1.2, 1.4 }, { 1.8, 1.4 } } };
+/* Beside passes of fewer steps rows arrive later, as these keep memory busier: the factor for stars. */
+static const double shorter_lasts = 1.75;
+
+temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int steps)
+{
+    const bool norm = t->use == TEMPORAL_NORM, f64 = op->type == DTYPE_F64;
+    const double all =
+        op->form == STENCIL_STAR && steps * t->radius < TEMPORAL_DEPTH_LONGEST ? shorter_lasts : 1;
+    return (temporal_pace){ .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, norm),
+                            .waves = op->has_prev ? 3 : f64 || norm ? 2 : 1,
+                            .side_lasts = all * paces[op->type][op->has_prev].side,
+                            .band_lasts = all * paces[op->type][op->has_prev].band };
+}
+
+/* ---- the cut ---- */
 
 static int64_t chunks_of(int64_t rows, int64_t height) { return (rows + height - 1) / height; }
 static int64_t remainder_of(int64_t a, int64_t m) { return (a % m + m) % m; }
@@ -86,10 +148,10 @@ static void add_strips(across *a, const temporal_strips *s, const field_shape *f
 {
     while (from < to) {
         const int64_t first = n->low && from < s->depth ? -s->side_ghosts : from - s->depth,
-                      last = first + s->side_cells;
+                      last = first + TEMPORAL_SIDE_CELLS;
         const int64_t known = n->high && last >= f->nx + s->side_ghosts ? f->nx : last - s->depth;
         /* where a strip that holds the side can begin */
-        const int64_t side = n->high ? f->nx + s->side_ghosts + s->depth - s->side_cells : to;
+        const int64_t side = n->high ? f->nx + s->side_ghosts + s->depth - TEMPORAL_SIDE_CELLS : to;
         const bool gap = known <= from;
         const int64_t far = gap ? side : known, end = far < to ? far : to;
         assert(a->count < STRIPS_MAX && end > from);
@@ -105,7 +167,7 @@ static across across_of(const temporal_strips *s, const field_shape *f, box cell
                         const boundary_side *x_high, const near *n)
 {
     /* columns that a strip at a side stores */
-    const int64_t inner = s->side_cells - s->depth - s->side_ghosts;
+    const int64_t inner = TEMPORAL_SIDE_CELLS - s->depth - s->side_ghosts;
     const int64_t begin = n->low ? inner - inner % s->piece : cells.x0 + remainder_of(-cells.x0, s->piece);
     across a = { .x0 = begin < cells.x1 ? begin : cells.x1 };
     a.x1 = right_of(s, f, cells, a.x0, x_high);
@@ -228,7 +290,7 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     const cut c = cut_of(s, &pace, &w, apart);
     plan.border_warps = pace.warps;
     temporal_parts *border = &plan.border;
-    add_kind(border, &a, false, cells, s->side_cells, c.side);
+    add_kind(border, &a, false, cells, TEMPORAL_SIDE_CELLS, c.side);
     border->sides = border->items;
     add_kind(border, &a, true, cells, s->band_stored, c.gap);
     border->alone = border->items;

@@ -1,31 +1,141 @@
-/* Which warp computes what in a pass of several steps on CUDA: the box is cut into strips (columns of
- * `stored` cells) and these into chunks of rows. In C, for the launch (temporal_cuda.cu) and for
- * planning without a GPU.
+/* The passes of several steps that CUDA has, and which warp computes what in one: the box is cut into strips
+ * (columns of `stored` cells) and these into chunks of rows. In C, for the launch (temporal_cuda.cu) and for
+ * planning without a GPU; nvcc makes kernels of the tables.
  *
  * Interior items run a kernel that knows no side. The border kernel (temporal_border_cuda.cuh) does
  * everything around them: cells that depend on ghosts beyond a dirichlet or neumann side, `depth` cells away,
  * and pieces of 16 bytes that are stored in part. Along x it has narrow strips, which may hold both sides,
  * and gaps, as wide as bands, where a strip would store nothing (2 depth = 32). Along y it has bands, of as
- * few rows as possible.
- *
- * The border kernel mostly runs on SMs that the interior leaves free. All items begin at once, if they can,
- * and end together: interior strips that advance side by side find each other's rows in the L2. An item of a
- * side therefore lasts as long as an interior one, and a warp of the bands does several. */
+ * few rows as possible. All items begin at once, if they can, and end together: an item of a side lasts as
+ * long as an interior one, and a warp of the bands does several (docs/temporal-blocking.md). */
 #pragma once
 
 #include "core/boundary.h"
 #include "core/field.h"
+#include "core/linkage.h"
+#include "core/stencil.h"
 #include "temporal/temporal.h"
-#include "temporal/temporal_tilings.h"
 
 #ifdef __cplusplus
 #define TEMPORAL_FORMULA static constexpr
+#define TEMPORAL_TABLE static constexpr
 #else
 #define TEMPORAL_FORMULA static inline
+#define TEMPORAL_TABLE static const
 #endif
 LINKAGE_C_BEGIN
 
+/* ---- the passes: for a radius and use, steps go from the longest passes to the shortest ---- */
+
+typedef enum temporal_use {
+    TEMPORAL_PLAIN,
+    TEMPORAL_NORM, /* takes the norm */
+} temporal_use;
+
+enum { AGAIN_NEVER = -1 }; /* registers suffice */
+enum { TEMPORAL_STEPS = 5 }; /* numbers of steps of a row */
+
+/* How the kernels of one radius and of these numbers of steps are built. For lines only radius, columns and
+ * steps count. */
+typedef struct temporal_tiling {
+    int radius;
+    int columns; /* per lane; strips are of 32 times as many */
+    int unroll;  /* of the loop over rows */
+    int warps;   /* per SM, at least: bounds the registers */
+    temporal_use use;
+    int again;   /* rows read again (temporal_strip_cuda.cuh) */
+    int steps[TEMPORAL_STEPS]; /* a kernel for each; 0 behind the last */
+} temporal_tiling;
+
+TEMPORAL_TABLE temporal_tiling temporal_star_f32[] = {
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      8,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 8, 4, 2 } },
+    { 1,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
+    { 1,      4,       4,      12,    TEMPORAL_NORM,    AGAIN_NEVER,  { 12 } },
+    { 1,      8,       4,      8,     TEMPORAL_NORM,    AGAIN_NEVER,  { 8, 4 } },
+    { 2,      8,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 6, 4, 2 } },
+    { 2,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
+    { 3,      4,       6,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
+    { 4,      4,       8,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
+};
+TEMPORAL_TABLE temporal_tiling temporal_star_f64[] = {
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 8, 4, 2, 1 } },
+    { 1,      4,       4,      8,     TEMPORAL_NORM,    2,            { 12 } },
+    { 1,      4,       4,      8,     TEMPORAL_NORM,    AGAIN_NEVER,  { 8, 4 } },
+    { 2,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 6, 4, 2, 1 } },
+    { 3,      4,       6,      8,     TEMPORAL_PLAIN,   2,            { 4 } },
+    { 3,      4,       6,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 1 } },
+    { 4,      4,       8,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
+};
+TEMPORAL_TABLE temporal_tiling temporal_star_prev_f32[] = { /* two levels */
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      4,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 16, 12 } },
+    { 1,      8,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2 } },
+    { 1,      4,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
+    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 6 } },
+    { 2,      8,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2 } },
+    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
+    { 3,      4,       7,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 5 } },
+    { 3,      4,       7,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
+    { 4,      4,       9,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4 } },
+    { 4,      4,       9,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
+};
+TEMPORAL_TABLE temporal_tiling temporal_star_prev_f64[] = {
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      2,       3,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12 } },
+    { 1,      4,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   3,            { 6 } },
+    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
+    { 3,      4,       7,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 3, 2, 1 } },
+    { 4,      4,       9,      8,     TEMPORAL_PLAIN,   0,            { 3 } },
+    { 4,      4,       9,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 2, 1 } },
+};
+TEMPORAL_TABLE temporal_tiling temporal_box_f32[] = {
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      8,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2 } },
+    { 1,      4,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
+    { 2,      4,       4,      16,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
+};
+TEMPORAL_TABLE temporal_tiling temporal_box_f64[] = {
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      6,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8 } },
+    { 1,      4,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
+    { 2,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
+};
+TEMPORAL_TABLE temporal_tiling temporal_line_f32[] = { /* one level and two: the same tilings are best */
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 4, 2, 1 } },
+    { 2,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 3,      16,      0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8 } },
+    { 3,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
+    { 4,      16,      0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4 } },
+    { 4,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 2, 1 } },
+};
+TEMPORAL_TABLE temporal_tiling temporal_line_f64[] = {
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 4, 2, 1 } },
+    { 2,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 3,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 4,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
+};
+
+typedef struct temporal_table {
+    const temporal_tiling *tilings;
+    int count;
+} temporal_table;
+
+/* The stencil's table; it is empty if CUDA has no such passes. */
+temporal_table temporal_table_of(const stencil *op);
+/* The steps of the longest pass of at most `most`; 0: none. */
+int temporal_longest(const stencil *op, int most, temporal_use use);
+/* The row with a pass of that number of steps; NULL: none. */
+const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal_use use);
+
+/* ---- the cut ---- */
+
 enum { TEMPORAL_PARTS_MAX = 6, TEMPORAL_PIECE_BYTES = 16 };
+enum { TEMPORAL_SIDE_CELLS = 32 };    /* columns of a strip at an x side, which stores those within `depth` */
 enum { TEMPORAL_DEPTH_LONGEST = 12 }; /* the halo depth of the longest passes of stars, at least */
 
 /* Strips of 32 * columns cells: the cells at either end that are computed and not stored, in whole pieces;
@@ -39,16 +149,6 @@ TEMPORAL_FORMULA int temporal_stored_cells(int piece, int depth, int columns)
 TEMPORAL_FORMULA int temporal_end_piece(int piece, int depth, int columns)
 {
     return temporal_halo_cells(piece, depth) % columns == 0 ? columns : piece;
-}
-/* A strip at an x side: cells per lane, enough of them to store the cells within `depth` of the side; and
- * columns that are ghosts. A star's strip of one cell per lane has none. */
-TEMPORAL_FORMULA int temporal_side_columns(stencil_form form, int radius, int depth)
-{
-    return 2 * depth + (form == STENCIL_BOX ? radius : 0) <= 32 ? 1 : 2;
-}
-TEMPORAL_FORMULA int temporal_side_ghosts(stencil_form form, int radius, int depth)
-{
-    return form == STENCIL_BOX || temporal_side_columns(form, radius, depth) > 1 ? radius : 0;
 }
 /* Warps of a block of the border kernel on an SM of its own: as many as the SM has registers for. */
 TEMPORAL_FORMULA int temporal_border_block(int cell_bytes, bool has_prev, bool norm)
@@ -64,7 +164,7 @@ typedef struct temporal_strips {
                                   * from its first cell */
     bool ends_over;              /* they may end beyond a periodic side */
     int depth;                   /* steps times radius */
-    int side_cells, side_ghosts; /* columns of a strip at an x side; those of them that are ghosts */
+    int side_ghosts;             /* columns of a strip at an x side that are ghosts: a box's */
     int resident;                /* interior warps that the GPU holds at a time */
     int per_processor;           /* the same per SM; at least the tiling's `warps` */
 } temporal_strips;

@@ -1,15 +1,12 @@
-/* Several time steps of a star or a box in one pass over memory, by warp strips.
+/* Several time steps of a star or a box in one pass over memory, by warp strips
+ * (docs/temporal-blocking.md#the-cascade).
  *
  * A warp owns a strip of 32 V columns and streams down a chunk of rows. Each of the STEPS levels that are
  * computed keeps, in registers, the 2R rows of the level before it that wait for their neighbour R rows
- * below. A row that arrives at a level completes the row R above it one level further, which arrives there at
- * once: a cascade. Nothing is stored in between, and since neighbours in x come by shuffle, no warp waits for
- * another. For every STEPS rows of sums one row enters from memory and one leaves. The queue of 2R rows turns
- * without moves: the loop over rows is unrolled by a multiple of its length.
- *
- * In a box sums wait instead of rows. Its sums go row by row, so that a row that arrives is added at once to
- * the 2R + 1 sums it belongs to, and the 2R of them that are not complete wait. Only the arriving row's
- * neighbours in x are then shuffled.
+ * below; a row that arrives completes the row R above it one level further. The queue of 2R rows turns
+ * without moves: the loop over rows is unrolled by a multiple of its length. In a box sums wait instead of
+ * rows: a row that arrives is added at once to the 2R + 1 sums it belongs to, so that only its neighbours in
+ * x are shuffled.
  *
  * Two levels (PREV): when a row is complete but for the level before, that level's queue has just released
  * the row that is needed, so a queue is one row longer. The first level's rows come from memory, through a
@@ -17,14 +14,10 @@
  *
  * Cost: a strip stores 2 HALO columns less than it computes, a chunk 2 STEPS R rows less.
  *
- * Rows arrive through a ring in shared memory, requested AHEAD rows ahead (cp.async): bytes in flight cost no
- * registers. A lane requests the 16-byte pieces lane, lane + 32 .. of a row, so that a warp requests whole
- * lines, and reads the V cells that are its own; `swizzled` keeps both free of bank conflicts. If registers
- * are short (AGAIN >= 0), the ring may be twice as long, and the AGAIN oldest rows of level 0 are read from
- * it once more in every iteration instead of waiting in registers.
- *
- * No item depends on a ghost beyond a side that mirrors: those that do are the border kernel's
- * (temporal_border_cuda.cuh).
+ * Rows arrive through a ring in shared memory, requested AHEAD rows ahead (cp.async). A lane requests the
+ * 16-byte pieces lane, lane + 32 .. of a row, so that a warp requests whole lines, and reads the V cells that
+ * are its own. If registers are short (AGAIN >= 0), the ring may be twice as long, and the AGAIN oldest rows
+ * of level 0 are read from it once more in every iteration instead of waiting in registers.
  *
  * Memory touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, and of each the pieces that hold a
  * cell of [-depth_x, nx + depth_x), where the allocation's line of slack holds the last one's end (field.h);

@@ -1,4 +1,4 @@
-/* A unit of temporal blocking: a kernel for each row of its table and number of steps (temporal_tilings.h),
+/* A unit of temporal blocking: a kernel for each row of its table and number of steps (temporal_plan.h),
  * and the kernel of lines. */
 #pragma once
 
@@ -11,13 +11,6 @@
 #include "temporal/temporal_strip_cuda.cuh"
 
 /* ---- lines ---- */
-
-template <typename T, int R, int STEPS, int V> struct line_piece {
-    static_assert(R <= V, "neighbours in x come from the next lane");
-    static constexpr int VECTOR = vector_cells<T>, CELLS = 32 * V;
-    static constexpr int HALO = (STEPS * R + VECTOR - 1) / VECTOR * VECTOR, STORED = CELLS - 2 * HALO;
-    static_assert(V % VECTOR == 0 && STORED > 0, "");
-};
 
 /* Several time steps of a line, neighbours along x only, in one pass over memory: a warp has a piece of a row
  * in registers, V cells per lane, and takes all the steps with it; neighbours come by shuffle. A piece stores
@@ -35,13 +28,14 @@ static __global__ void __launch_bounds__(32 * TEMPORAL_LINE_WARPS, 4)
                 int64_t x_first, int64_t pieces, const __grid_constant__ temporal_axis<T> ax, T *next_prev,
                 const T *prev)
 {
-    using S = line_piece<T, R, STEPS, V>;
-    constexpr int VECTOR = S::VECTOR;
-    __shared__ __align__(16) T scratch[TEMPORAL_LINE_WARPS][S::CELLS];
+    constexpr int VECTOR = vector_cells<T>, CELLS = 32 * V,
+                  HALO = (STEPS * R + VECTOR - 1) / VECTOR * VECTOR, STORED = CELLS - 2 * HALO;
+    static_assert(R <= V && V % VECTOR == 0 && STORED > 0, "neighbours in x come from the next lane");
+    __shared__ __align__(16) T scratch[TEMPORAL_LINE_WARPS][CELLS];
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int64_t item = (int64_t)blockIdx.x * TEMPORAL_LINE_WARPS + warp;
     if (item >= pieces * (cells.y1 - cells.y0)) return;
-    const int64_t y = cells.y0 + item / pieces, x_low = x_first + item % pieces * S::STORED - S::HALO,
+    const int64_t y = cells.y0 + item / pieces, x_low = x_first + item % pieces * STORED - HALO,
                   x = x_low + lane * V;
     row_sides<T, R, V> sides;
     sides.begin(ax, x_low, lane);
@@ -74,8 +68,7 @@ static __global__ void __launch_bounds__(32 * TEMPORAL_LINE_WARPS, 4)
             }
         }
     }
-    const box stored = { max(cells.x0, x_low + S::HALO), min(cells.x1, x_low + S::CELLS - S::HALO), y,
-                         y + 1 };
+    const box stored = { max(cells.x0, x_low + HALO), min(cells.x1, x_low + CELLS - HALO), y, y + 1 };
 #pragma unroll
     for (int v = 0; v < V; v += VECTOR) {
         store(next + y * pitch + x + v, columns_of<T>(stored, x + v), row + v);

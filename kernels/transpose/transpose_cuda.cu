@@ -10,6 +10,7 @@ namespace {
 
 /* Addresses this far apart, but not twice as far, use other memory channels. */
 constexpr int64_t CHANNELS_BYTES = 1 << 16;
+enum { SECTOR_BYTES = 32 };
 
 /* Rows or columns of tiles are lines, dealt to 2^group_bits groups, which run side by side. */
 struct schedule {
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY, AD
     using shape = tile_shape<T, WAY>;
     constexpr bool UPDATE = is_update<WAY, ADD, INCREMENT>;
     constexpr kept KEPT = UPDATE ? KEPT_ALL : WAY == ALIGNED || !shape::F32 ? KEPT_READ : KEPT_NONE;
-    __shared__ T tile[shape::ROWS + shape::ABOVE][shape::COLS + 1];
+    __shared__ T tile[shape::ROWS][shape::COLS + 1];
     const int64_t of_group = (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
     const int64_t group = blockIdx.x & ((1u << t.group_bits) - 1);
     const int64_t line = group * t.group_lines + of_group, along = blockIdx.x >> t.group_bits;
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY, AD
     const int64_t r0 = (t.by_rows ? line : along) * shape::ROWS,
                   c0 = (t.by_rows ? along : line) * shape::COLS;
     const box matrix = { 0, cols, 0, rows };
-    if (r0 >= shape::ABOVE && r0 + shape::ROWS <= rows && c0 + shape::COLS <= cols)
+    if (r0 + shape::ROWS <= rows && c0 + shape::COLS <= cols)
         transpose_tile<T, WAY, ADD, INCREMENT, false, KEPT>(to, to_pitch, from, from_pitch, matrix, r0, c0,
                                                             tile);
     else
@@ -58,7 +59,7 @@ cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t
     using shape = tile_shape<T, WAY>;
     constexpr int64_t GRID_Y = 65535;
     constexpr int GROUP_BITS_MAX = 3;
-    const int64_t tile_rows = (rows + shape::ABOVE + shape::ROWS - 1) / shape::ROWS;
+    const int64_t tile_rows = (rows + shape::ROWS - 1) / shape::ROWS;
     const int64_t tile_cols = (cols + shape::COLS - 1) / shape::COLS;
     const int64_t pitch_bytes = from_pitch * (int64_t)sizeof(T);
     schedule t = {};
@@ -89,7 +90,7 @@ int transpose_cuda(device *, dtype t, void *to, int64_t to_pitch, void *from, in
                         all = (uintptr_t)to | (uintptr_t)from | pitches;
         const bool aligned = all % SECTOR_BYTES == 0, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
         const auto launch_way = aligned ? (increment ? launch<T, ALIGNED, true> : launch<T, ALIGNED, false>)
-                                        : (increment ? launch<T, CELLS, true> : launch<T, SHIFTED, false>);
+                                        : (increment ? launch<T, CELLS, true> : launch<T, CELLS, false>);
         return launch_way((T *)to, to_pitch, (T *)from, from_pitch, rows, cols, flags & TRANSPOSE_ADD,
                           device_cuda_stream(s));
     });

@@ -1,21 +1,9 @@
 /* One tile of a transpose, through shared memory: a block reads a tile along the rows of `from` and writes it
  * along the rows of `to`; one padding column spreads a tile's column over the banks. On an H200 the bound is
- * less the DRAM than the link between the two halves of L2, which half of all sectors cross and which is 90 %
- * busy even in a copy: a 32-byte sector that is requested twice, or written in two parts, costs time. So:
- *
- *  - In f64, and where rows start anywhere, cells are read one a lane: a row's piece then costs one sector
- *    more than its bytes. (16-byte vectors that cover an unaligned row request half sectors twice.) They are
- *    written as vectors.
- *  - Where rows of `to` do not start on sectors, a block's piece of each row still does: it is shifted up by
- *    less than a sector, and the block reads as many rows of `from` more, above its own. With
- *    TRANSPOSE_INCREMENT_SOURCE those rows would be another block's to change; then nothing is shifted, and
- *    rows of `to` are written cell by cell.
- *  - Cells that a GPU reads of its own memory leave L2 last, except in f32 at odd alignments and where it is
- *    incremented cell by cell; stores stream in f32, aligned, and go past L1 elsewhere. Measured, not
- *    derived.
- *  - An update, which adds and increments, with all rows on sectors, stores with that policy as well: a store
- *    without it takes it from the line. A part of both matrices may then still be in L2 when the next update
- *    comes. */
+ * less the DRAM than the link between the two halves of L2: a 32-byte sector that is requested twice, or
+ * written in two parts, costs time. Hence vectors where all rows start on sectors, but f64 read one cell a
+ * lane; and cells where rows start anywhere, as only parts of a matrix that go into messages do, which take
+ * longer themselves. What leaves L2 last, what streams, and what that gains: docs/transpose-rings.md. */
 #pragma once
 
 #include <stdint.h>
@@ -25,21 +13,14 @@
 
 namespace {
 
-/* How rows of `to` are written. */
-enum way {
-    ALIGNED, /* in vectors: all rows of both matrices start on sectors */
-    SHIFTED, /* in vectors, from the last sector's start before the tile up to the last one in it */
-    CELLS,   /* cell by cell */
-};
-enum { SECTOR_BYTES = 32 };
+/* How rows of `to` are written: in vectors, as all rows of both matrices start on sectors, or by cells. */
+enum way { ALIGNED, CELLS };
 
 /* The longer side of a tile is the one along which neighbouring tiles share sectors or rows. */
 template <typename T, way WAY> struct tile_shape {
     static constexpr bool F32 = sizeof(T) == 4, STREAMS = F32 && WAY == ALIGNED;
     static constexpr int ROWS = (WAY == ALIGNED ? 512 : 256) / (int)sizeof(T); /* cells */
     static constexpr int COLS = (WAY == ALIGNED ? 256 : 512) / (int)sizeof(T);
-    /* rows read above the tile */
-    static constexpr int ABOVE = WAY == SHIFTED ? SECTOR_BYTES / (int)sizeof(T) - 1 : 0;
     static constexpr int V_IN = STREAMS ? vector_cells<T> : 1, V_OUT = WAY == CELLS ? 1 : vector_cells<T>;
     static constexpr int THREADS = F32 == (WAY == ALIGNED) ? 256 : 512;
     /* least number of blocks of a plain transpose on an SM, for which registers are capped */
@@ -58,10 +39,6 @@ __device__ __forceinline__ uint64_t evict_last()
     uint64_t policy;
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
     return policy;
-}
-__device__ __forceinline__ void load_last(float (&u)[1], const float *p)
-{
-    asm volatile("ld.global.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(u[0]) : "l"(p), "l"(evict_last()));
 }
 __device__ __forceinline__ void load_last(double (&u)[1], const double *p)
 {
@@ -128,24 +105,24 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
                                                WAIT may_store = {})
 {
     using shape = tile_shape<T, WAY>;
-    constexpr int V_IN = shape::V_IN, V = shape::V_OUT, ABOVE = shape::ABOVE, TALL = shape::ROWS + ABOVE;
-    constexpr int IN = shape::COLS / V_IN, DOWN = shape::THREADS / IN, LOADS = (TALL + DOWN - 1) / DOWN;
+    constexpr int V_IN = shape::V_IN, V = shape::V_OUT;
+    constexpr int IN = shape::COLS / V_IN, DOWN = shape::THREADS / IN, LOADS = shape::ROWS / DOWN;
     constexpr int OUT = shape::ROWS / V, ACROSS = shape::THREADS / OUT, STORES = shape::COLS / ACROSS;
-    static_assert(shape::THREADS % IN == 0 && shape::THREADS % OUT == 0 && shape::COLS % ACROSS == 0,
+    static_assert(shape::THREADS % IN == 0 && shape::THREADS % OUT == 0 && shape::COLS % ACROSS == 0 &&
+                      shape::ROWS % DOWN == 0,
                   "no thread idle");
 
     /* this thread's first cells in the tile */
     const int x = (int)threadIdx.x % IN * V_IN, y = (int)threadIdx.x / IN;
-    T *const corner = from + (r0 - ABOVE + y) * from_pitch + c0 + x;
+    T *const corner = from + (r0 + y) * from_pitch + c0 + x;
     /* the part of the tile that lies in the matrix: columns from c0 and rows from r0 on */
     const int low_x = EDGE ? (int)max(matrix.x0 - c0, (int64_t)0) : 0;
     const int high_x = EDGE ? (int)min(matrix.x1 - c0, (int64_t)shape::COLS) : shape::COLS;
-    const int low_y = EDGE ? (int)max(matrix.y0 - r0, (int64_t)-ABOVE) : -ABOVE;
+    const int low_y = EDGE ? (int)max(matrix.y0 - r0, (int64_t)0) : 0;
     const int high_y = EDGE ? (int)min(matrix.y1 - r0, (int64_t)shape::ROWS) : shape::ROWS;
     constexpr bool ALL = KEPT == KEPT_ALL, LAST_IN = ALL || (KEPT == KEPT_READ && !(INCREMENT && V_IN == 1));
     const auto inside = [&](int j, int v) { /* is cell (x + v, j) in the matrix? */
-        return (TALL % DOWN == 0 || j < TALL) &&
-               (!EDGE || (j - ABOVE >= low_y && j - ABOVE < high_y && x + v >= low_x && x + v < high_x));
+        return !EDGE || (j >= low_y && j < high_y && x + v >= low_x && x + v < high_x);
     };
     T u[LOADS][V_IN];
     const T *in = corner;
@@ -194,11 +171,10 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     for (int s = 0; s < STORES; s++, out += ACROSS * to_pitch) {
         const int column = (int)threadIdx.x / OUT + s * ACROSS;
         if (EDGE && (column < low_x || column >= high_x)) continue;
-        const int shift = WAY == SHIFTED ? (int)((uintptr_t)out / sizeof(T)) & ABOVE : 0;
-        const int j = (int)threadIdx.x % OUT * V - shift; /* rows from r0 */
+        const int j = (int)threadIdx.x % OUT * V; /* rows from r0 */
         T w[V];
 #pragma unroll
-        for (int v = 0; v < V; v++) w[v] = tile[ABOVE + j + v][column];
+        for (int v = 0; v < V; v++) w[v] = tile[j + v][column];
         if (!EDGE || (j >= low_y && j + V <= high_y)) {
             if (ADD) {
                 if (!ALL) load<KEPT == KEPT_READ, shape::STREAMS>(before[0], out + j);

@@ -1,18 +1,13 @@
 /* The distributed transpose in one kernel (transpose_peer.h): a rank's blocks read the tiles of its own
  * source, transpose them in shared memory (transpose_cuda.cuh) and store them across the link, each tile in
- * one piece, into rings at their owners, whose blocks move them into the target. Stores, because over a link
- * that is busy both ways stores reach 361 GB/s on two H200s and loads 333; into rings, because adding to a
- * target from afar is slow, and a tile in one piece is whole lines wherever its part begins.
- *
- * A source is read and incremented by its own rank alone, and there is no global barrier: the kernel ends
- * when its source has been read and its target is complete.
+ * one piece, into rings at their owners, whose blocks move them into the target
+ * (docs/transpose-rings.md, also why stores, and why nothing deadlocks). A source is read and incremented by
+ * its own rank alone, and there is no global barrier.
  *
  * Blocks come in stages: stage s gives chunk s of every part, the one that stays here included, and takes
  * chunk s - lag of every part, in turns, so that all links and the own memory are busy all the time. A block
  * that takes waits for its chunk's flag; the lag makes that rare. A block that gives waits until its slot in
- * the ring has been taken. There is no deadlock: blocks start in the order of their numbers, taking in stage
- * s waits for giving in stage s - lag, and giving in stage s for taking in stage s - slots + lag or in an
- * earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always ends. */
+ * the ring has been taken. */
 #include "cuda/sync_cuda.cuh"
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"

@@ -10,7 +10,7 @@
 #include "problem/problem.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "temporal/temporal_tilings.h"
+#include "temporal/temporal_plan.h"
 
 typedef struct imagined {
     const request *q;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "support/made_up_machine.h"
-#include "temporal/temporal_tilings.h"
+#include "temporal/temporal_plan.h"
 
 enum { DECKS = 1000 };
 static uint64_t seed;
