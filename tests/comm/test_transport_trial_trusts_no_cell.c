@@ -38,7 +38,7 @@ static double trial_of(fixture *f, transport_kind t, sentence *why)
     const transport_trial of = { &f->dec, f->d, &f->shape, f->field, 2, true, harness.comm };
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) toward[k] = f->dec.neighbour[k] >= 0;
     if (!transport_trial_serves(&of, toward, t, why)) return INFINITY;
-    transport_trial_times(&of, toward, (transport_kind[]){ TRANSPORT_STAGED, t }, 2, 0, seconds);
+    transport_trial_times(&of, toward, (transport_kind[]){ TRANSPORT_STAGED, t }, 2, seconds);
     return seconds[1];
 }
 
