@@ -181,18 +181,6 @@ static void copies_and_memory_fail(void **state)
     device_destroy(&d);
 }
 
-/* The answer may be either here. */
-static void the_probe_gives_one_answer(void **state)
-{
-    sentence why, notes;
-    device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, &why, &notes);
-    const bool yes = topology_probe_aware(&harness, d, harness_exe, &why);
-    print_message("device buffers to MPI: %s%s\n", yes ? "yes" : "no: ", why.text);
-    assert_int_equal(harness_sum(yes && !harness.mpi_claims_cuda), 0);
-    probe(harness.mpi_claims_cuda, d, harness_exe, agree_all(yes, harness.comm), why.text);
-    device_destroy(&d);
-}
-
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,7 +188,6 @@ static int run(void)
         cmocka_unit_test(auto_takes_the_best_for_all),
         cmocka_unit_test(words_of_the_device_the_mpi_and_the_child),
         cmocka_unit_test(copies_and_memory_fail),
-        cmocka_unit_test(the_probe_gives_one_answer),
         cmocka_unit_test(children_leave_the_job), /* which spoils the environment */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
