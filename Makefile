@@ -122,7 +122,7 @@ LINES    := $(if $(filter-out 12.0,$(CUDA_VERSION)),-lineinfo)
 GENCODE := $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
            -gencode arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS))
 NVFLAGS := -std=c++17 -O3 $(LINES) -fmad=false -Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-ffp-contract=off -Werror all-warnings \
-           $(NVCC_CCBIN:%=-ccbin %) $(if $(COMPRESS),--compress-mode=$(COMPRESS)) $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG $(RACE:%=-DWEFT_RACE=%))
+           $(NVCC_CCBIN:%=-ccbin %) $(if $(COMPRESS),--compress-mode=$(COMPRESS)) $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG)
 CUDA_INC  := $(patsubst %,-I%,$(filter-out /usr/include,$(CUDA_HEADERS)))
 CUDA_LIBS := -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart_static -ldl -lrt -lstdc++
 endif

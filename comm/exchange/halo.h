@@ -69,7 +69,6 @@ typedef struct transport_trial {
 bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t,
                             sentence *why);
 /* Exchanges of the halo's own sizes over each of these transports, all of which serve, in turn
- * (ranks/trial.h, also for `retires`); so all their halos are there at once. Seconds of one exchange of
- * the slowest rank. */
+ * (ranks/trial.h); so all their halos are there at once. Seconds of one exchange of the slowest rank. */
 void transport_trial_times(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS],
-                           const transport_kind over[], int count, double retires, double seconds[]);
+                           const transport_kind over[], int count, double seconds[]);

@@ -130,7 +130,7 @@ static double exchange_s(void *context, int way)
 }
 
 void transport_trial_times(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS],
-                           const transport_kind over[], int count, double retires, double seconds[])
+                           const transport_kind over[], int count, double seconds[])
 {
     exchanges x = { .of = of };
     if (count == 0) return;
@@ -142,7 +142,7 @@ void transport_trial_times(const transport_trial *of, const bool toward[DECOMP_N
         (void)exchange_s(&x, i);
         x.count[i] = trial_repeats(timer_slowest_s(exchange_s(&x, i), of->comm), batch_s, 1, EXCHANGES_MAX);
     }
-    trial_run(&(trial){ .ways = count, .retires = retires }, exchange_s, &x, seconds, of->comm);
+    trial_run(&(trial){ .ways = count }, exchange_s, &x, seconds, of->comm);
     for (int i = count; i-- > 0;) halo_destroy(&x.h[i]);
     DEVICE_CALL(of->d, stream_destroy, &x.s);
 }

@@ -4,7 +4,7 @@
  *   statistic  of each rank and way the first quartile of the rounds; of all ranks the slowest
  *   rounds     9, 18, 36 or 64: until the fastest way costs at most TRIAL_CLOSE more than any other, wherever
  *              within +- 2 (median - minimum) / sqrt(rounds) of its quartile each of them lies, or until
- *              TRIAL_BUDGET_S are spent; a way slower by more than TRIAL_RETIRES takes no further part
+ *              TRIAL_BUDGET_S are spent
  *   budget     of undisturbed rounds: each counts as the shortest does; all take at most three times as long
  *
  * A disturbance makes a round longer on a rank and on those that wait for it, never shorter. A quartile
@@ -19,7 +19,6 @@
 
 enum { TRIAL_WAYS_MAX = 64, TRIAL_ROUNDS_LEAST = 9, TRIAL_ROUNDS_MAX = 64 };
 #define TRIAL_CLOSE 0.02
-#define TRIAL_RETIRES 1.15
 #define TRIAL_BUDGET_S 0.3
 
 /* Seconds that a way takes on this rank. */
@@ -29,8 +28,7 @@ typedef struct trial {
     int ways;        /* up to TRIAL_WAYS_MAX; of one alone the time is found */
     int warm_up;     /* rounds before the others, which count for nothing: a first launch loads its kernel */
     int least;       /* rounds that are taken whatever they cost; 0: one */
-    double retires;  /* the factor, where ways are not compared by their seconds alone; 0: TRIAL_RETIRES */
-    double budget_s; /* 0: TRIAL_BUDGET_S. Where 9 rounds of all ways do not fit, ways may retire after 3 */
+    double budget_s; /* 0: TRIAL_BUDGET_S */
 } trial;
 
 /* Collective over comm, whose ranks agree on the trial. seconds[ways]: of the slowest rank. */
@@ -46,17 +44,6 @@ typedef struct trial_estimate {
 } trial_estimate;
 trial_estimate trial_estimate_of(const double taken_s[], int rounds);
 
-typedef struct trial_state {
-    int rounds;                    /* to be taken by the next look, from the beginning */
-    int in[TRIAL_WAYS_MAX], ways;  /* that take part, in turn */
-    double best_s[TRIAL_WAYS_MAX]; /* the fastest way's, when each was looked at last */
-    int before;                    /* rounds with more ways, ... */
-    double before_s, round_s;      /* ... their undisturbed seconds, and those of a round since */
-} trial_state;
-trial_state trial_begin(const trial *t);
-/* of[way]: the slowest rank's after state.rounds rounds. elapsed_s: of all; round_s: of the shortest since
- * the last look. False: there are no more rounds. */
-bool trial_goes_on(const trial *t, trial_state *state, const trial_estimate of[], double elapsed_s,
-                   double round_s);
-/* By how much a way's seconds, seen when it retired, would have changed since. */
-double trial_scale(const trial_state *state, int way);
+/* How many rounds there are to be, of which `rounds` are taken; no more than those: the end. of[way]: the
+ * slowest rank's so far. elapsed_s: of all; round_s: of the shortest. */
+int trial_rounds(const trial *t, int rounds, const trial_estimate of[], double elapsed_s, double round_s);

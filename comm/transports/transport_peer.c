@@ -46,62 +46,48 @@ static void peer_destroy_transport(transport **t)
     *t = NULL;
 }
 
-/* Tells the neighbour of each link where its slot is in the own inbox, and learns the own one's there. */
-static void swap_slots(const transport_links *on, const int64_t *mine, int64_t *theirs)
-{
-    MPI_Request request[2 * DECOMP_NEIGHBOURS];
-    for (int i = 0; i < on->count; i++) {
-        const transport_link *l = &on->link[i];
-        const int back = DECOMP_NEIGHBOURS - 1 - l->direction; /* as the neighbour calls the link */
-        MPI_CHECK(MPI_Irecv(&theirs[i], 1, MPI_INT64_T, l->rank, back, on->comm, &request[2 * i]));
-        MPI_CHECK(
-            MPI_Isend(&mine[i], 1, MPI_INT64_T, l->rank, l->direction, on->comm, &request[2 * i + 1]));
-    }
-    MPI_CHECK(MPI_Waitall(2 * on->count, request, MPI_STATUSES_IGNORE));
-}
-
-/* A slot: the flag, the count, and two buffers, which are as long at both ends of the link. */
+/* A slot: the flag, the count, and two buffers. An inbox has one for each direction, all of the length of the
+ * longest of all ranks, so that every rank knows where its own lies there. */
 enum { COUNT_AT = DEVICE_LINK_FLAG_BYTES, BUFFERS_AT = COUNT_AT + FIELD_ALIGN_BYTES };
 
-static int64_t buffer_bytes(const transport_links *on, int link)
-{
-    return message_align(transport_cells_bytes(&on->shape, on->link[link].receive));
-}
-
 /* here, there: the own slot, and that of the neighbour beyond the link. */
-static device_link link_between(const transport_links *on, int link, char *here, char *there)
+static device_link link_between(const transport_link *of, int64_t buffer_bytes, char *here, char *there)
 {
-    device_link l = { .send = on->link[link].send, .receive = on->link[link].receive };
+    device_link l = { .send = of->send, .receive = of->receive };
     l.flag_here = (uint64_t *)here;
     l.done = (uint64_t *)(here + COUNT_AT);
     l.flag_there = (uint64_t *)there;
     for (int i = 0; i < 2; i++) {
-        l.here[i] = here + BUFFERS_AT + i * buffer_bytes(on, link);
-        l.there[i] = there + BUFFERS_AT + i * buffer_bytes(on, link);
+        l.here[i] = here + BUFFERS_AT + i * buffer_bytes;
+        l.there[i] = there + BUFFERS_AT + i * buffer_bytes;
     }
     return l;
 }
 
 transport *transport_peer_create(const transport_links *on, sentence *why)
 {
-    int64_t mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX], bytes = 0;
+    int64_t buffer_bytes = 0;
     void *theirs[PACK_PIECES_MAX];
     int ranks[DECOMP_NEIGHBOURS] = { 0 };
     for (int i = 0; i < on->count; i++) {
+        const int64_t bytes = message_align(transport_cells_bytes(&on->shape, on->link[i].receive));
+        if (bytes > buffer_bytes) buffer_bytes = bytes;
         ranks[i] = on->link[i].rank;
-        mine[i] = bytes;
-        bytes += BUFFERS_AT + 2 * buffer_bytes(on, i);
     }
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &buffer_bytes, 1, MPI_INT64_T, MPI_MAX, on->comm));
+    const int64_t slot_bytes = BUFFERS_AT + 2 * buffer_bytes,
+                  bytes = on->count > 0 ? DECOMP_NEIGHBOURS * slot_bytes : 0;
     peer *const reach = peer_create(on->d, ranks, on->count, (size_t)bytes, theirs, on->comm, why);
     if (!reach) return NULL;
     transport_peer *p = CHECK_CALLOC(1, sizeof *p);
     p->base = (transport){ .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on };
     p->reach = reach;
-    swap_slots(on, mine, slots);
     for (int i = 0; i < on->count; i++) {
-        p->base.unpack[i] = (pack_piece){ on->link[i].receive, 0 };
-        p->link[i] =
-            link_between(on, i, (char *)peer_own(reach) + mine[i], (char *)theirs[i] + slots[i]);
+        const transport_link *l = &on->link[i];
+        const int back = DECOMP_NEIGHBOURS - 1 - l->direction; /* as the neighbour calls the link */
+        p->base.unpack[i] = (pack_piece){ l->receive, 0 };
+        p->link[i] = link_between(l, buffer_bytes, (char *)peer_own(reach) + l->direction * slot_bytes,
+                                  (char *)theirs[i] + back * slot_bytes);
     }
     return &p->base;
 }

@@ -93,7 +93,6 @@ __device__ __forceinline__ void send(const link &l, const U *field, unsigned par
             i += UNROLL * THREADS;
             load();
         }
-        race_hold_up();
         __syncthreads();
         const bool last = from >= to;
         if (threadIdx.x == 0) flag_release(l.flag_there + part, last ? (exchange + 1) * l.chunks : arrived);
@@ -109,7 +108,7 @@ __device__ __forceinline__ void receive(const link &l, U *field, unsigned part, 
     units_of<U>(l, l.receive, part, &from, &to);
     for (uint64_t arrived = exchange * l.chunks; arrived < (exchange + 1) * l.chunks; arrived++) {
         if (threadIdx.x == 0)
-            while (flag_acquire(l.flag_here + part) <= arrived && !race_is(RACE_PEER_PART)) {}
+            while (flag_acquire(l.flag_here + part) <= arrived) {}
         __syncthreads();
         const int64_t end = min(from + chunk_units<U>, to);
         for (int64_t i = from + threadIdx.x; i < end; i += UNROLL * THREADS) {
@@ -119,10 +118,7 @@ __device__ __forceinline__ void receive(const link &l, U *field, unsigned part, 
                 if (i + k * THREADS < end) unit[k] = __ldcg(inbox + i + k * THREADS);
 #pragma unroll
             for (int k = 0; k < UNROLL; k++)
-                if (i + k * THREADS < end) {
-                    field[at(l.receive, i + k * THREADS)] = unit[k];
-                    race_poison(inbox + i + k * THREADS);
-                }
+                if (i + k * THREADS < end) field[at(l.receive, i + k * THREADS)] = unit[k];
         }
         from += chunk_units<U>;
     }
@@ -139,7 +135,6 @@ __global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __gri
         k++;
     const link &l = all.of[k];
     programmatic_wait();
-    race_hold_up();
     const uint64_t done = *(volatile uint64_t *)l.done;
     const unsigned part = blockIdx.x - (sends ? l.send_first : l.receive_first);
     if (sends) {

@@ -75,7 +75,7 @@ static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const
                         there &= word[j][p] >> FLAG_WORD_EPOCH_SHIFT == w.epoch;
                     }
                 }
-            } while (!there && !race_is(RACE_FLAG_WORDS));
+            } while (!there);
 #pragma unroll
             for (int j = 0; j < AT_ONCE; j++) {
                 const unsigned k = first + j * threads, y = k / width, x = k - y * width;
@@ -130,7 +130,6 @@ static __device__ __forceinline__ void finish(const inkernel_place &p, const ink
 {
     if (!p.images) return;
     __syncthreads(); /* the tile is in next */
-    race_hold_up();
     for (unsigned left = p.images; left != 0; left &= left - 1) {
         const inkernel_image &m = w.image[__ffs((int)left) - 1];
         store_image<AT_ONCE>(m, next, pitch, cut(p.tile, m.cells), (w.epoch + 1) % INKERNEL_EPOCHS);
@@ -183,7 +182,6 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
     __device__ __forceinline__ void before() const
     {
         programmatic_wait();
-        race_hold_up();
         if (CHANGE && threadIdx.x < INKERNEL_NORM_WORDS && threadIdx.y == 0 && blockIdx.x == 0)
             w.clear[threadIdx.x * INKERNEL_NORM_STEP] = 0;
         if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not by the warp that requests the rows */

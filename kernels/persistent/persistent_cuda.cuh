@@ -291,7 +291,6 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
 
     template <bool FLAGS> __device__ __forceinline__ void exchange(unsigned number)
     {
-        race_hold_up();
         give_halos<FLAGS>(number);
         if constexpr (FLAGS) {
             raise_flags(number);

@@ -261,7 +261,6 @@ static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), P
                   unsigned long long *change)
 {
     if (parts.followed) programmatic_next(); /* for the interior, which shares no cell with the border */
-    race_hold_up();
     const border_fields<T> fields = { next, next_prev, cur, prev, pitch };
     change_word<T> most = 0;
     unsigned item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;

@@ -336,7 +336,6 @@ static __global__ void __launch_bounds__(32, BLOCKS)
                   "the queue must stand as it did when the loop comes round");
     __shared__ __align__(32) char ring[W::SHARED_BYTES];
     if (parts.followed) programmatic_next(); /* the pass's other kernel, which shares no cell with this one */
-    race_hold_up();
     const unsigned lane = threadIdx.x;
     const temporal_item item = temporal_item_of(parts, blockIdx.x);
     const temporal_part &part = parts.part[item.part];

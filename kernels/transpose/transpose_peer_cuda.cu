@@ -127,7 +127,6 @@ __device__ __forceinline__ void give(const transpose_call &c, const transpose_pa
                                                    tile, wait);
     else
         wait();
-    race_hold_up();
     __syncthreads();
     if (threadIdx.x != 0) return;
     unsigned chunk = j.chunk;
@@ -197,7 +196,7 @@ __device__ __forceinline__ void take(const transpose_call &c, const transpose_pa
         const int64_t full_at = transpose_places_of(&c.layout, me, p.other).full;
         const uint64_t *const full = (const uint64_t *)((char *)c.shared_block + full_at) + q.at;
         if (threadIdx.x == 0)
-            while (flag_acquire(full) <= q.number && !race_is(RACE_TRANSPOSE_CHUNK)) {}
+            while (flag_acquire(full) <= q.number) {}
         __syncthreads();
     };
     const int64_t ring_at = transpose_places_of(&c.layout, me, p.other).ring + q.at * TRANSPOSE_CHUNK_BYTES;
@@ -206,7 +205,6 @@ __device__ __forceinline__ void take(const transpose_call &c, const transpose_pa
     if (is_inside<T>(p.in, at)) put_tile<T, ADD, false>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
     else if (at.row < p.in.rows) put_tile<T, ADD, true>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
     else wait();
-    race_hold_up();
     __syncthreads();
     if (threadIdx.x != 0) return;
     char *const taken = (char *)c.shared_block + transpose_places_of(&c.layout, me, p.other).taken;
@@ -236,7 +234,6 @@ __global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, ADD
     static_assert(shape::COLS * sizeof(T) == TRANSPOSE_TILE_BYTES_ACROSS, "transpose_peer.h's tile");
     __shared__ T tile[shape::ROWS][shape::COLS + 1];
     const transpose_call &c = p.call;
-    race_hold_up();
     const job j = job_of(p, blockIdx.x, transpose_chunk_tiles(sizeof(T)));
     if (j.what.pair == OWN) {
         const transpose_corner at = corner_of<T>(c.own, j);

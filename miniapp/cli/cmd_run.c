@@ -6,7 +6,6 @@
 #include "base/cmd.h"
 #include "config/request.h"
 #include "core/fp.h"
-#include "device/nvtx.h"
 #include "output/record.h"
 #include "plan/plan.h"
 #include "ranks/check.h"
@@ -20,7 +19,6 @@
 typedef struct run {
     request ask;
     sim sim;
-    bool entered; /* a range of a profiler is open */
     clock_steps ticks;
     timeline *timeline; /* NULL without output.trace */
     saver checkpoints;
@@ -35,13 +33,10 @@ typedef struct run {
     double power[POWER_NUMBERS]; /* of this rank's GPU, beside the loop */
 } run;
 
-/* The run's next part, for the watchdog and for a profiler; NULL: none follows. */
-static void enter(run *r, const char *phase)
+/* The run's next part, for the watchdog; NULL: none follows. */
+static void enter(const char *phase)
 {
     (void)fp_default();
-    if (r->entered) nvtx_end();
-    r->entered = phase != NULL;
-    if (r->entered) nvtx_begin(phase);
     watchdog_phase(phase ? phase : "leaving");
 }
 
@@ -206,11 +201,11 @@ static int finish(run *r, const loop_result *l, sentence *why)
 {
     sim *s = &r->sim;
     double mark_s = timer_now_s();
-    enter(r, "output");
+    enter("output");
     int status = write_outputs(r, why);
     r->output_s = timer_lap_s(&mark_s);
     if (status != 0) fail(status, why->text);
-    enter(r, "verify");
+    enter("verify");
     sim_inject_fault(s);
     r->report.fingerprint = sim_fingerprint(s);
     r->report.verdict = verify_level(s);
@@ -256,16 +251,16 @@ static int run_it(run *r)
     }
     say_notes(s, 0);
     if (!r->ask.quiet) report_print_head(s, &r->report);
-    enter(r, "tune");
+    enter("tune");
     sim_trial_choose_variant(s);
     double mark_s = timer_now_s();
     sim_prepare_steps(s); /* of the variant just chosen */
-    enter(r, "calibrate");
+    enter("calibrate");
     (void)nvml_read(s->dev->uuid); /* the first call opens the library, which takes a tenth of a second:
                                     * not beside the loop */
     r->report.calibration = calibrate(s);
     r->calibrate_s = timer_lap_s(&mark_s);
-    enter(r, "initialise");
+    enter("initialise");
     const int notes = s->plan.notes;
     status = start_level(r, &why);
     say_notes(s, notes);
@@ -280,7 +275,7 @@ static int run_it(run *r)
     clock_create(&r->ticks, s->dev, s->streams.stream[0]);
     if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
     r->start_up_s = timer_now_s() - r->start_s;
-    enter(r, "steps");
+    enter("steps");
     const nvml_reading before = nvml_read(s->dev->uuid);
     const loop_result l = loop_run(s, (loop){ &r->ticks, r->timeline, &r->checkpoints, &r->frames, r->start_s,
                                               r->report.calibration.ceiling_bytes_per_s });
@@ -310,7 +305,7 @@ int cmd_run(int argc, char **argv)
     } else if (!r->ask.json) {
         r->mpi_s = timer_now_s() - start_s;
         status = run_it(r);
-        enter(r, NULL);
+        enter(NULL);
         clock_destroy(&r->ticks);
         timeline_destroy(&r->timeline);
         saver_close(&r->checkpoints);

@@ -62,7 +62,7 @@ static void exchange(void *context, plan *p, link_kind kind, const transport_kin
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) toward[k] = e->kind[k] == (int)kind;
     for (int i = 0; i < count; i++)
         if (serves(t, &of, toward, over[i], &e->why[over[i]][kind])) those[n++] = over[i];
-    transport_trial_times(&of, toward, those, n, TRIAL_RETIRES / PLAN_PEER_WEIGHT, seconds);
+    transport_trial_times(&of, toward, those, n, seconds);
     for (int i = 0; i < n; i++) e->slowest_s[those[i]][kind] = seconds[i];
     s->created.transport_s += timer_now_s() - begin_s;
 }

@@ -1,5 +1,4 @@
-/* Measuring one step: what is recorded at its points, an event on the device and the host's time; and what a
- * profiler is told at all of them, measured or not (device/nvtx.h). */
+/* Measuring one step: what is recorded at its points, an event on the device and the host's time. */
 #pragma once
 
 #include "device/device.h"
@@ -31,6 +30,5 @@ typedef struct step_probe {
 /* streams: at most. */
 void step_probe_create(step_probe *p, device *d, int streams);
 void step_probe_destroy(step_probe *p, device *d);
-/* The step gets to this point of stream s: ends a profiler's range, records time and event, begins the next
- * range, as the point has them. p may be NULL. */
+/* The step gets to this point of stream s: records time and event. p may be NULL. */
 void step_probe_mark(step_probe *p, device *d, int point, device_stream *s);

@@ -2,10 +2,9 @@
  * nothing else in the allocation has changed: grids, process grids, boundaries, depths, types, with and
  * without corners; however ranks drift apart (over peer 10^5 exchanges, 2000 where ranks share a GPU: each
  * wait costs a time slice of 2 ms there); on every communicator, whichever came before. Of a halo that is
- * gone no descriptor and no block of memory is left. (Padding, which may travel between rows, is alike
- * on all ranks here.) ranks: 1 2 3 4 6 gpus: rank
+ * gone no block of memory is left. (Padding, which may travel between rows, is alike on all ranks here.)
+ * ranks: 1 2 3 4 6 gpus: rank
  * release: seven times as many cases */
-#include <limits.h>
 #include <time.h>
 
 #include "ranks/ranks.h"
@@ -29,30 +28,27 @@ static double cell_of(int64_t gx, int64_t gy, int64_t nx, int level)
     return (double)(gy * nx + gx + 1 + ((int64_t)(level % 255) << 16));
 }
 
-/* Where ghost coordinate g (global, may lie outside) comes from along one axis; -1: from no neighbour. */
-static int64_t source_coordinate(int64_t g, int64_t low, int64_t high, int64_t n, bool cut, bool periodic,
-                                 int depth)
+/* Where ghost coordinate g (global, may lie outside) comes from along an axis of which this rank has
+ * [low, high); -1: from no neighbour. */
+static int64_t source(int64_t g, int64_t low, int64_t high, int64_t n, bool periodic, int depth)
 {
-    if (g >= low && g < high) return g;
-    if (!cut || g < low - depth || g >= high + depth) return -1;
-    if (g >= 0 && g < n) return g;
-    return periodic ? (g + n) % n : -1;
+    const bool own = g >= low && g < high, cut = high - low < n;
+    if (own || !cut || g < low - depth || g >= high + depth) return own ? g : -1;
+    return g >= 0 && g < n ? g : periodic ? (g + n) % n : -1;
 }
 
 /* The whole allocation as it must be: NaN (all bits set) where nothing was written. */
 static void expect(const exchange_case *c, const decomp *dec, const field_shape *f, bool with_ghosts,
                    int level, void *out)
 {
+    const box own = dec->own;
     memset(out, 0xFF, f->bytes);
     for (int64_t y = -f->depth_y; y < f->ny + f->depth_y; y++)
         for (int64_t x = -f->depth_x; x < f->nx + f->depth_x; x++) {
-            const bool out_x = x < 0 || x >= f->nx, out_y = y < 0 || y >= f->ny;
-            if ((out_x || out_y) && !with_ghosts) continue;
-            if (out_x && out_y && !c->corners) continue;
-            const int64_t gx = source_coordinate(dec->own.x0 + x, dec->own.x0, dec->own.x1, c->nx,
-                                                 dec->ranks_x > 1, c->periodic_x, c->depth);
-            const int64_t gy = source_coordinate(dec->own.y0 + y, dec->own.y0, dec->own.y1, c->ny,
-                                                 dec->ranks_y > 1, c->periodic_y, c->depth);
+            const int outside = (x < 0 || x >= f->nx) + (y < 0 || y >= f->ny);
+            if (outside > (!with_ghosts ? 0 : c->corners ? 2 : 1)) continue;
+            const int64_t gx = source(own.x0 + x, own.x0, own.x1, c->nx, c->periodic_x, c->depth);
+            const int64_t gy = source(own.y0 + y, own.y0, own.y1, c->ny, c->periodic_y, c->depth);
             if (gx >= 0 && gy >= 0)
                 host_field_set(f->type, out, field_index(f, x, y), cell_of(gx, gy, c->nx, level));
         }
@@ -179,16 +175,6 @@ static void cases(device *d, transport_kind t, int every)
     assert_true(tried * every >= 48);
 }
 
-/* What a device-aware MPI has mapped stays mapped: here the memory beside an allocation that outlives the
- * messages. */
-static void aware_beforehand(device *d)
-{
-    const exchange_case c = { 37, 29, 1, 1, .periodic_x = true, .periodic_y = true };
-    sentence why;
-    if (topology_probe_aware(&harness, d, harness_exe, &why))
-        (void)try_case(d, TRANSPORT_AWARE, &c, harness.comm);
-}
-
 /* Copies out, messages and copies in of many chunks run beside each other. */
 static void in_chunks(device *d)
 {
@@ -218,21 +204,6 @@ static void drifting(device *d, transport_kind t)
     print_message("%d exchanges with delays\n", exchanges);
 }
 
-/* The same again and again, so descriptors that are left behind grow each time; libraries take some once or
- * twice. */
-static void again(device *d, transport_kind t)
-{
-    enum { TIMES = 6 };
-    int before = INT_MAX, rises = 0;
-    for (int i = 0; i < TIMES; i++) {
-        cases(d, t, 19);
-        const int held = harness_descriptors();
-        rises += held > before;
-        before = held;
-    }
-    assert_int_equal(harness_sum(rises == TIMES - 1), 0);
-}
-
 static device as_made;
 static long blocks;
 
@@ -251,23 +222,17 @@ static int counted_free(device *d, device_memory where, void *p)
 /* And a mixture, where mapped is tried: each of its messages has to find its own way. */
 static void every_choice(device *d, transport_kind t)
 {
-    void *outlives = NULL;
-    if (t == TRANSPORT_PEER) {
-        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, 8, &outlives);
-        aware_beforehand(d);
-    }
+    const bool cuda = d->kind == DEVICE_CUDA;
     as_made = *d;
     d->alloc = counted_alloc;
     d->free = counted_free;
     blocks = 0;
-    cases(d, t, SANITIZED ? 7 : d->kind == DEVICE_CUDA && harness.ranks > 2 ? 5 : 1);
-    if (t == TRANSPORT_STAGED && d->kind == DEVICE_CUDA) in_chunks(d);
-    if (t == TRANSPORT_PEER && d->kind == DEVICE_CUDA) long_rows(d);
+    cases(d, t, SANITIZED ? 7 : cuda && harness.ranks > 2 ? 5 : 1);
+    if (t == TRANSPORT_STAGED && cuda) in_chunks(d);
+    if (t == TRANSPORT_PEER && cuda) long_rows(d);
     if (t == TRANSPORT_MAPPED && deferred_is(d)) cases(d, TRANSPORT_KINDS, SANITIZED ? 7 : 1);
     if (harness.ranks == 2 || harness.ranks == 3) drifting(d, t);
-    if (harness.ranks == 3 || harness.ranks == 4) again(d, t);
     assert_int_equal(harness_sum(blocks), 0);
-    if (outlives) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, outlives);
 }
 
 int main(int argc, char **argv) { return harness_main_every_way(argc, argv, every_choice); }

@@ -51,41 +51,40 @@ static void copy_now(device *d, void *to, void *from, size_t bytes, device_strea
 static long transpose(device *d, transport_kind t, const transpose_case *c, const decomp *from,
                       const decomp *to)
 {
-    const field_shape a = field_shape_make(c->type, box_width(from->own), box_height(from->own), 2, 1);
-    const field_shape b = field_shape_make(c->type, box_width(to->own), box_height(to->own), 0, 3);
-    const size_t most_bytes = a.bytes > b.bytes ? a.bytes : b.bytes;
-    void *source, *target, *mirror, *wanted = CHECK_ALLOC(malloc(most_bytes));
+    const decomp *const dec[2] = { from, to };
+    const field_shape f[2] = { field_shape_make(c->type, box_width(from->own), box_height(from->own), 2, 1),
+                               field_shape_make(c->type, box_width(to->own), box_height(to->own), 0, 3) };
+    const size_t most_bytes = f[0].bytes > f[1].bytes ? f[0].bytes : f[1].bytes;
+    void *field[2], *mirror, *wanted = CHECK_ALLOC(malloc(most_bytes)); /* source and target */
     device_stream *s;
     long wrong = 0;
     DEVICE_CALL(d, stream_create, false, &s);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, a.bytes, &source);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, b.bytes, &target);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, most_bytes, &mirror);
-    expect(c, from, &a, false, 0, mirror);
-    copy_now(d, source, mirror, a.bytes, s);
-    expect(c, to, &b, true, 0, mirror);
+    for (int i = 0; i < 2; i++) {
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, f[i].bytes, &field[i]);
+        expect(c, dec[i], &f[i], i == 1, 0, mirror);
+        copy_now(d, field[i], mirror, f[i].bytes, s);
+    }
     /* Still queued when the first round begins, and for long on some ranks, so that the others' cells come
      * before it has run. */
-    for (int n = 0; n < 1 + harness.rank % 2 * 50; n++) DEVICE_CALL(d, copy, target, mirror, b.bytes, s);
+    for (int n = 0; n < harness.rank % 2 * 50; n++) DEVICE_CALL(d, copy, field[1], mirror, f[1].bytes, s);
 
-    redist *r = redist_create(from, to, d, &a, &b, t, harness.comm);
+    redist *r = redist_create(from, to, d, &f[0], &f[1], t, harness.comm);
     for (int n = 0; n < c->rounds; n++) {
         const struct timespec pause = { 0, 300000L * ((harness.rank + n) % harness.ranks) };
         if (c->rounds > 2) nanosleep(&pause, NULL);
-        redist_transpose(r, target, source, c->flags, s);
+        redist_transpose(r, field[1], field[0], c->flags, s);
     }
-    copy_now(d, mirror, source, a.bytes, s);
-    expect(c, from, &a, false, c->rounds, wanted);
-    wrong += memcmp(mirror, wanted, a.bytes) != 0;
-    copy_now(d, mirror, target, b.bytes, s);
-    expect(c, to, &b, true, c->rounds, wanted);
-    wrong += memcmp(mirror, wanted, b.bytes) != 0;
+    for (int i = 0; i < 2; i++) {
+        copy_now(d, mirror, field[i], f[i].bytes, s);
+        expect(c, dec[i], &f[i], i == 1, c->rounds, wanted);
+        wrong += memcmp(mirror, wanted, f[i].bytes) != 0;
+        DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[i]);
+    }
     wrong += harness.ranks == 1 && redist_sent_bytes(r) != 0;
     wrong += c->rounds > 2 && redist_sent_bytes(r) > 0 && redist_sent_bytes(r) < redist_rings_bytes;
     redist_destroy(&r);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, source);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, target);
     DEVICE_CALL(d, stream_destroy, &s);
     free(wanted);
     return wrong;

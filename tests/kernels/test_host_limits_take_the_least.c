@@ -15,22 +15,23 @@
 #include "device/host_limits.h"
 #include "support/sanitized.h"
 
-static char root[] = "/tmp/weft_limits.XXXXXX";
-
-/* A made host: `files` are shell words "path=text" below the root; proc/meminfo says 1000 kB. */
+/* A made host: `files` are shell words "path=text" below a folder; proc/meminfo says 1000 kB. */
 static host_limits limits_of(const char *files)
 {
-    char command[4096], proc[64], sys[64];
+    char root[] = "/tmp/weft_limits.XXXXXX", command[4096], proc[64], sys[64];
+    assert_non_null(mkdtemp(root));
     snprintf(command, sizeof command,
-             "cd %s && rm -rf proc sys && mkdir -p proc/self sys/fs/cgroup && printf 'MemTotal: 9 "
-             "kB\\nMemAvailable:  1000 kB\\n' >proc/meminfo"
-             " && for f in %s; do mkdir -p $(dirname ${f%%%%=*}) && printf -- \"${f#*=}\" >${f%%%%=*} || "
-             "exit; done",
+             "cd %s && mkdir -p proc/self sys/fs/cgroup && printf 'MemTotal: 9 kB\\nMemAvailable:  1000 "
+             "kB\\n' >proc/meminfo && for f in %s; do mkdir -p $(dirname ${f%%%%=*}) && "
+             "printf -- \"${f#*=}\" >${f%%%%=*} || exit; done",
              root, files);
     assert_int_equal(system(command), 0);
     snprintf(proc, sizeof proc, "%s/proc", root);
     snprintf(sys, sizeof sys, "%s/sys", root);
-    return host_limits_read(proc, sys);
+    const host_limits l = host_limits_read(proc, sys);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+    return l;
 }
 
 #define GROUP "sys/fs/cgroup/"
@@ -105,18 +106,9 @@ static void limits_of_the_process(void **state)
     }
 }
 
-static int make_root(void **state) { return mkdtemp(root) ? 0 : -1; }
-
-static int remove_root(void **state)
-{
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return system(command);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(each_limit),
                                         cmocka_unit_test(limits_of_the_process) };
-    return cmocka_run_group_tests(tests, make_root, remove_root);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

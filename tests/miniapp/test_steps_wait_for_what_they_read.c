@@ -7,10 +7,7 @@
  * ranks: 1 2 4
  * gpus: rank
  * release: four times as many runs */
-#include <stdatomic.h>
-
 #include "core/cell.h"
-#include "device/nvtx.h"
 #include "ranks/check.h"
 #include "run/loop.h"
 #include "sim/sim_parts.h"
@@ -22,19 +19,6 @@
 enum { STEPS = 96, RUNS = SANITIZED ? 10 : 40 };
 
 static config_device tested = CONFIG_DEVICE_HOST;
-
-/* ---- what a profiler is told, in place of the program's ---- */
-
-enum { STEP, EXCHANGE, INTERIOR, SHELL, RANGES };
-static const char *const range_name[RANGES] = { "step", "exchange", "interior", "shell" };
-static atomic_int ranges[RANGES], open_ranges;
-
-void nvtx_begin(const char *name)
-{
-    open_ranges++;
-    for (int i = 0; i < RANGES; i++) ranges[i] += strcmp(name, range_name[i]) == 0;
-}
-void nvtx_end(void) { open_ranges--; }
 
 /* ---- what each level holds ---- */
 
@@ -205,21 +189,17 @@ static int64_t steps_to(const sim *s, int64_t end)
     return left < due ? left : due;
 }
 
-/* A step that is measured: when its last event is done, all are. A profiler sees its phases by name. */
+/* A step that is measured: when its last event is done, all are. */
 static void step_with_probe(sim *s)
 {
     step_probe probe;
     double seconds;
     step_probe_create(&probe, s->dev, s->plan.streams);
-    memset(ranges, 0, sizeof ranges);
     (void)sim_advance(s, (sim_request){ 1, 0, true, &probe });
     DEVICE_CALL(s->dev, event_sync, probe.event[STEP_LEAVE]);
     for (int i = probe.streams > 0 ? STEP_PACK : STEP_LEAVE; i <= STEP_LEAVE; i++)
         DEVICE_CALL(s->dev, event_seconds, probe.event[STEP_ENTER], probe.event[i], &seconds);
     step_probe_destroy(&probe, s->dev);
-    assert_true(open_ranges == 0 && ranges[STEP] == 1 && ranges[INTERIOR] == probe.streams);
-    if (probe.streams > 0)
-        assert_true(ranges[EXCHANGE] == 2 && ranges[SHELL] == 1); /* its begin and its end */
 }
 
 /* Steps are enqueued, and within a round the test waits for nothing. A quarter of them comes before the level
