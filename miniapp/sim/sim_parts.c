@@ -104,10 +104,7 @@ void sim_make_transposed_pass(sim *s)
 
 bool sim_make_inkernel(sim *s, sentence *why)
 {
-    void *const fields[2] = { s->now.u, s->next.u };
-    step_pass *p = &s->pass;
-    if (!p->inkernel) p->inkernel = inkernel_pass_create(&p->of, &p->sides, fields, why);
-    return p->inkernel != NULL;
+    return inkernel_pass_create(&s->pass, (void *[]){ s->now.u, s->next.u }, why);
 }
 
 bool sim_make_persistent(sim *s, sentence *why)

@@ -46,8 +46,7 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
 static void launch(const step_streams *s, step_pass *p, const step_job *j)
 {
     device *d = s->dev;
-    if (step_in_kernel(p))
-        inkernel_pass_step(p->inkernel, j->epoch, j->cur.prev, j->exchange, j->rides, s->stream[0]);
+    if (step_in_kernel(p)) inkernel_pass_step(p->inkernel, j, s->stream[0]);
     else
         DEVICE_CALL(d, persistent_pass, p->of.shape, j->next.u, j->cur.u, j->steps, &p->sides,
                     p->of.persistent, j->norm, s->stream[0]);

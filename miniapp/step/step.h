@@ -54,24 +54,9 @@ typedef struct step_setup {
     MPI_Comm comm;
 } step_setup;
 
-/* ---- inkernel_pass.c ---- */
-
 /* Steps with in-kernel exchange (kernels/core/inkernel.h) of one field whose levels alternate between two
  * buffers: the plans for both, the neighbours' inboxes, and the epoch on which all ranks agree. */
 typedef struct inkernel_pass inkernel_pass;
-
-/* Collective. fields: the two buffers, not owned. sides: NONE where a neighbour lies; the device's bound
- * stencil is the step's. NULL on all ranks, with the reason, where a rank cannot take such steps: the device,
- * the grid, a neighbour out of reach. */
-inkernel_pass *inkernel_pass_create(const step_setup *of, const boundary *sides, void *const fields[2],
-                                    sentence *why);
-/* Collective. */
-void inkernel_pass_destroy(inkernel_pass **p);
-
-/* Collective; to be called when all ghosts of the present level, and those of both buffers that no cell
- * gives, are in place, before the first step, whenever something else has written the fields, and after steps
- * without the neighbours. next: what the first step will write. Waits for s. */
-void inkernel_pass_start(inkernel_pass *p, const void *next, device_stream *s);
 
 /* Norms come in runs, of steps that are enqueued together, and the host reads the last one of each run. There
  * are three slots for runs, used in rotation: in one, steps take norms; in the next, the first norm is
@@ -80,26 +65,6 @@ enum { INKERNEL_PASS_SLOTS = 3, INKERNEL_PASS_NORMS_MAX = 32 };
 typedef struct inkernel_pass_norm {
     int slot, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
 } inkernel_pass_norm;
-
-/* The present level, from which `next` will be written: its number mod INKERNEL_EPOCHS, odd where next is
- * fields[1]. */
-int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange);
-/* `steps` steps with exchange were enqueued. */
-void inkernel_pass_advance(inkernel_pass *p, int64_t steps);
-
-/* Enqueues the step of all own cells from a level of that epoch on s. exchange = false: without the
- * neighbours, for measuring; leaves their ghosts as they are. norm: to be taken with it; those of a run in
- * their order. A step enqueued with the same arguments is the same work every time and may be captured. */
-void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
-                        device_stream *s);
-bool inkernel_pass_can_change(const inkernel_pass *p);
-/* The next run's slot; inkernel_pass_fetch after its steps, never captured, brings its last norm to the host
- * and moves on to the next slot. That norm is read before the next run but one is enqueued. */
-int inkernel_pass_slot(const inkernel_pass *p);
-void inkernel_pass_fetch(inkernel_pass *p, int norms, device_stream *s);
-/* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;
- * waits for it. */
-uint64_t inkernel_pass_change(inkernel_pass *p, int later);
 
 /* ---- step.c, step_pass.c ---- */
 
@@ -148,23 +113,42 @@ typedef struct step_job {
         *norm; /* not NULL: max |next - cur| of this rank's last step is taken: by a block of as many steps as
                 * temporal_steps gave or a persistent pass to there, by a step in its inkernel_pass */
     step_probe *probe;        /* may be NULL */
-    int epoch;                /* of cur; with in-kernel exchange alone, as is: */
+    int epoch; /* of cur: its level mod INKERNEL_EPOCHS; with in-kernel exchange alone, as is: */
     inkernel_pass_norm rides; /* the norm that the step takes */
 } step_job;
 /* Afterwards the invariant holds for next. The same work every time, which may be captured. */
 void step_take(step_streams *s, step_pass *p, step_job j);
-/* Around `steps` steps with in-kernel exchange that are enqueued together, never captured; else nothing.
- * step_ready: ghosts and flag words of the first one, where they are not there (collective then), and the
- * job's epoch and norm. step_taken: they were, with rides.of norms. */
-void step_ready(step_streams *s, step_pass *p, step_job *j);
-void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
 static inline bool step_in_kernel(const step_pass *p) { return p->form == STEP_IN_KERNEL; }
+bool inkernel_pass_can_change(const inkernel_pass *p);
 static inline bool step_can_change(const step_pass *p)
 {
     return step_in_kernel(p) && inkernel_pass_can_change(p->inkernel);
 }
+
+/* ---- inkernel_pass.c ---- */
+
+/* Collective. Makes pass->inkernel, if it is not there, of the two buffers, which are not owned; the device's
+ * bound stencil is the step's. False on all ranks, with the reason, where a rank cannot take such steps: the
+ * device, the grid, a neighbour out of reach. */
+bool inkernel_pass_create(step_pass *pass, void *const fields[2], sentence *why);
+/* Collective. */
+void inkernel_pass_destroy(inkernel_pass **p);
+/* Around `steps` steps with in-kernel exchange that are enqueued together, never captured; else nothing.
+ * step_ready: ghosts and flag words of the first one, where they are not there (collective then, and waited
+ * for), and the job's epoch and norm. step_taken: they were, with rides.of norms, of which the last comes to
+ * the host; it is read before the next run but one is enqueued. */
+void step_ready(step_streams *s, step_pass *p, step_job *j);
+void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps);
+/* Enqueues the step of all own cells on s, with the norms of a run in their order. A step enqueued with the
+ * same arguments is the same work every time and may be captured. */
+void inkernel_pass_step(inkernel_pass *p, const step_job *j, device_stream *s);
+/* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;
+ * waits for it. */
+uint64_t inkernel_pass_change(inkernel_pass *p, int later);
+
+/* ---- step.c, step_pass.c ---- */
 
 /* Cells that one block of `steps` steps moves between memory and its kernels: what boxes that meet read twice
  * counts twice; strips and tiles of the kernels are not counted. */
