@@ -8,6 +8,7 @@
  * theta is kept as a fraction of a turn of integers, so that every angle is reduced exactly. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,8 @@ typedef struct mode_axis {
     uint64_t turn_p, turn_q;    /* theta = 2 pi turn_p / turn_q */
     int half_offset;            /* E's angle at i is theta (i + half_offset / 2) */
     value_part part;            /* what of exp(i angle) is E */
+    bool gaussian;              /* E(i) = exp(-((i + 1/2 - n/2) / (n/10))^2 / 2) instead, in one level at any n:
+                                 * it does not separate into two */
 } mode_axis;
 
 /* The modes that fit. */
@@ -29,6 +32,7 @@ int64_t mode_axis_last(int64_t n, boundary_kind low, boundary_kind high);
 mode_axis mode_axis_make(int64_t n, boundary_kind low, boundary_kind high, int64_t mode);
 /* The one cell of the axis that a 1D problem lacks: E = 1, theta = 0. */
 mode_axis mode_axis_absent(void);
+mode_axis mode_axis_gaussian(int64_t n);
 /* e^(i k theta) for a periodic axis, cos k theta with imaginary part 0 for the others: the factor by which an
  * offset of k cells multiplies the mode (where the sides are not periodic: the sum of both directions,
  * halved). */
@@ -37,12 +41,9 @@ quad_complex mode_axis_shift_factor(const mode_axis *a, int k);
 /* The table of E for own cells [first, end) of an axis of n cells. The number of levels follows from n alone,
  * so that a cell gets the same bits whatever the decomposition: to MODE_AXIS_ONE_LEVEL_CELLS one entry per
  * own cell, beyond that the product of a coarse and a fine table of 2^MODE_AXIS_FINE_BITS entries, all (re,
- * im). It is written to *at, which is moved on by mode_axis_doubles(first, end, mode_axis_bits(n)). */
+ * im). It is written to *at, which is moved on by mode_axis_doubles. */
 enum { MODE_AXIS_FINE_BITS = 12 };
 #define MODE_AXIS_ONE_LEVEL_CELLS ((int64_t)1 << 20)
 
-int mode_axis_bits(int64_t n);
-size_t mode_axis_doubles(int64_t first, int64_t end, int bits);
+size_t mode_axis_doubles(const mode_axis *a, int64_t first, int64_t end);
 value_axis mode_axis_table(const mode_axis *a, int64_t first, int64_t end, double **at);
-/* exp(-((i + 1/2 - n/2) / (n/10))^2 / 2): not separable into levels, so of 0 bits at any n. */
-value_axis mode_axis_table_gaussian(int64_t n, int64_t first, int64_t end, double **at);

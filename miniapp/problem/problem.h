@@ -25,7 +25,7 @@ typedef struct problem {
     double shift;               /* V where all dirichlet sides agree on it, else 0 */
     double limit;               /* stability limit on alpha, 0 where there is none */
     double slow; /* in the bound's F: wave s; else rho: custom, or 1, or below 1 with V != 0 */
-    char warning[256];          /* to be said once, "" if none: the mode grows, or round-off in it does */
+    char warning[256];          /* to be said once, "" if none: round-off in the mode grows */
 } problem;
 
 void problem_make(problem *p, const config *c);
@@ -54,8 +54,8 @@ quad_complex problem_factor(const problem *p, const config *c, int64_t level);
  * same as the initial value. */
 value problem_value_before(const problem *p, const config *c, const value *base);
 
-/* Transpose: the 1024 values after n steps, by closed form while exact in the type, else by replaying the
- * recurrence. a_table, b_table: VALUE_COUNT_TABLE entries each. */
+/* Transpose: the 1024 values after that many steps, each step replayed in the type (a microsecond a step).
+ * a_table, b_table: VALUE_COUNT_TABLE entries each. */
 void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_table);
 
 typedef struct problem_verdict {
@@ -64,6 +64,5 @@ typedef struct problem_verdict {
     bool in_range;            /* sums of cells of that amplitude are finite in the type */
     sentence why_unchecked;   /* where not */
 } problem_verdict;
-/* Sets p->warning where weights amplify the mode beyond the type's range before the run ends. */
-void problem_warn_of_growth(problem *p, const config *c);
+/* Of a stencil whose answer is known. */
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level);

@@ -197,7 +197,6 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
     s->created.device_s = timer_lap_s(&mark_s);
     problem_make(&s->prob, cfg);
-    problem_warn_of_growth(&s->prob, cfg);
     if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     const int status = make_plan_of_memory(s, how_long, why);
     if (status != 0) return status;
