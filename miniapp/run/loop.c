@@ -246,21 +246,6 @@ static int64_t steps_to_go(const attention *look, const norms *n)
     return steps < 1 ? 1 : steps;
 }
 
-/* A level that is due in the series. The checkpoint under way is waited for: it reads the memory that a frame
- * goes through. */
-static bool add_to_series(const loop *l, loop_result *r)
-{
-    if (!saver_finish(l->checkpoints)) return false;
-    const double begin_s = timer_now_s();
-    clock_flush(l->ticks);
-    watchdog_phase("series");
-    const bool ok = series_add(l->frames, &r->why);
-    watchdog_phase("steps");
-    clock_tick(l->ticks, 0);
-    r->series_s += timer_now_s() - begin_s;
-    return ok;
-}
-
 loop_result loop_run(sim *s, loop l)
 {
     const config *c = s->cfg;
@@ -276,7 +261,7 @@ loop_result loop_run(sim *s, loop l)
     norms changes = { s, &r, -1 };
     const double begin_s = timer_now_s();
     clock_tick(l.ticks, 0);
-    if (series_due(c, first) && !add_to_series(&l, &r)) r.end = LOOP_FAILED;
+    if (saver_keeps(c, first) && !saver_keep(l.checkpoints)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
         step_probe *probe = timeline_probe(l.timeline, s->level);
@@ -293,10 +278,10 @@ loop_result loop_run(sim *s, loop l)
         if (r.end == LOOP_FAILED) break;
 
         const bool leaving = r.end != LOOP_DONE;
-        const bool now = leaving || due || series_due(c, s->level) || s->level == c->time.steps;
+        const bool now = leaving || due || saver_keeps(c, s->level) || s->level == c->time.steps;
         converged = norms_converged(&changes, now);
 
-        if ((series_due(c, s->level) && !add_to_series(&l, &r)) ||
+        if ((saver_keeps(c, s->level) && !saver_keep(l.checkpoints)) ||
             ((leaving || checkpoint_due(c, s->level)) && !saver_save(l.checkpoints, leaving))) {
             r.end = LOOP_FAILED;
             break;
@@ -304,10 +289,9 @@ loop_result loop_run(sim *s, loop l)
         progress_show(&bar, s->level, r.last_change);
         if (converged) r.end = LOOP_DONE;
     }
-    if (!saver_finish(l.checkpoints)) {
-        r.end = LOOP_FAILED;
-        r.why = l.checkpoints->why;
-    }
+    if (!saver_finish(l.checkpoints)) r.end = LOOP_FAILED;
+    r.why = l.checkpoints->why;
+    r.series_s = l.checkpoints->series_s;
     if (l.checkpoints->writer) r.checkpoint_s = state_writer_stats(l.checkpoints->writer).stall_s;
     clock_flush(l.ticks);
     r.steps_run = s->level - first;

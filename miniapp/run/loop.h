@@ -29,39 +29,42 @@ int dry_run(sim *s, const request *ask, sentence *why);
 
 /* ---- saver.c ---- */
 
-/* Checkpoints as the time loop sees them: one is due, the level is put aside and handed to the writer, steps
- * go on, and later it turns out whether the file was written. Of failures in a row rank 0 says the first,
- * where the run may go on. */
-typedef struct saver { /* lives as long as the sim; before saver_open all else is zero */
+/* The states and pictures of a run.
+ *
+ * Checkpoints: one is due, the level is put aside and handed to the writer, steps go on, and later it turns
+ * out whether the file was written. Of failures in a row rank 0 says the first, where the run may go on.
+ * Levels that the run keeps, for which the steps wait and which count as none: every output.every steps, from
+ * step 0 on, a state file in output.series and a frame of output.picture; the last one as output.final and
+ * output.picture. */
+typedef struct saver { /* lives as long as the sim; before it is opened all else is zero */
     sim *sim;
     clock_steps *ticks;    /* of the steps, which leaves out what holds them up */
     const char *deck_text; /* the resolved deck, stored in every state file; none of the three is owned */
-    state_writer *writer;  /* NULL until a checkpoint is sure to come */
+    state_writer *writer;  /* of checkpoints; NULL until one is sure to come */
+    state_writer *series, *final;  /* into output.series, of output.final; NULL: not asked for */
+    picture_scale scale;           /* of the frames, */
+    char frames[STATE_PATH_BYTES]; /* whose folder this is */
     snapshot *snapshot;
-    int64_t written; /* files that it has heard of */
+    int64_t written; /* checkpoints that it has heard of */
     bool failure_said;
-    bool no_folder; /* there can be no checkpoint, and no time limit of Slurm ends the run */
-    bool stop;      /* a write failed and the run is to end; ranks may learn of it at different steps */
-    sentence why;   /* of the last failure */
+    bool no_folder;  /* there can be no checkpoint, and no time limit of Slurm ends the run */
+    bool stop;       /* a write failed and the run is to end; ranks may learn of it at different steps */
+    double series_s; /* that levels took which are kept; this rank */
+    sentence why;    /* of the last failure */
 } saver;
 
 /* The folders of state files, which all hosts share, seen before the first step. 0, or the exit status with a
  * sentence that names the key, and the rank and host which does not see the folder as rank 0 does, or may not
- * write there; a note for a checkpoint.dir into which only a signal's would go. Leaves nothing. Collective.
- */
+ * write there; a note for a checkpoint.dir into which only a signal's would go. Leaves nothing. Collective,
+ * as are all below but the questions. */
 int saver_check_folders(saver *v, sentence *why);
 /* Is a checkpoint asked for: at steps, or at a time limit of the deck? */
 bool saver_is_sure(const config *c);
-
-/* A writer with these options, and those that the deck has for all states; rank 0 says what dead runs had
- * left there. *w is NULL with a status, and one sentence in why that names the key. Collective. */
-state_status saver_make_writer(state_writer **w, sim *s, const char *key, state_writer_options o,
-                               sentence *why);
-/* state_writer_begin; rank 0 says which state of another problem made room. Collective. */
-state_status saver_begin(state_writer *w, const state_request *r, sentence *why);
-/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake.
- * Collective. */
+/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake. */
 state_status saver_open(saver *v, sentence *why);
+/* What levels are kept with, before the first step; rank 0 says what dead runs had left there. 0, or the exit
+ * status with one sentence in why. */
+int saver_open_outputs(saver *v, sentence *why);
 void saver_close(saver *v);
 
 /* After every step; never waits. */
@@ -69,32 +72,16 @@ void saver_poll(saver *v);
 /* A checkpoint of this level, which all ranks know is to be made. waited_for: return only when it is on disk.
  * False: the run must end, with why; the same on all ranks. Opens the saver if need be. */
 bool saver_save(saver *v, bool waited_for);
-/* Waits for the last one. False as saver_save. Collective. */
+/* Waits for the last one. False as saver_save. */
 bool saver_finish(saver *v);
 
-/* ---- series.c ---- */
-
-/* The levels that a run keeps: every output.every steps, from step 0 on, a state file in output.series and a
- * frame of output.picture, for which the steps wait and which count as none; the last one as output.final and
- * output.picture. */
-typedef struct series { /* before series_open all else is zero */
-    sim *sim;
-    const char *deck_text;         /* the resolved deck, stored in every state file; neither is owned */
-    state_writer *writer, *final;  /* into output.series, of output.final; NULL: not asked for */
-    picture_scale scale;           /* of the frames, */
-    char folder[STATE_PATH_BYTES]; /* which stand there */
-} series;
-
 /* Is level one of those that are kept? */
-bool series_due(const config *c, int64_t level);
-/* The folders, before the first step; rank 0 says what dead runs had left there. 0, or the exit status with
- * one sentence in why. Collective, as are all below. */
-int series_open(series *v, sentence *why);
-/* This level, which is due; nothing else may use the sim's host memory meanwhile. False: why. */
-bool series_add(series *v, sentence *why);
+bool saver_keeps(const config *c, int64_t level);
+/* Keeps this level, behind the checkpoint under way: it reads the memory that a frame goes through. False as
+ * saver_save. */
+bool saver_keep(saver *v);
 /* The last level. False: why. */
-bool series_end(const series *v, sentence *why);
-void series_close(series *v);
+bool saver_end(const saver *v, sentence *why);
 
 /* ---- loop.c: progress, a line on a terminal, redrawn; plain lines where stderr is not one ---- */
 
@@ -154,7 +141,6 @@ typedef struct loop {
     timeline *timeline; /* NULL: none, as for kinds with transposes */
     saver *checkpoints; /* takes those that the deck asks for, and the one that a signal asks for, and is then
                          * opened if need be; the caller closes it */
-    series *frames;
     double start_s;             /* when the run began */
     double ceiling_bytes_per_s; /* of all ranks' copies, for the line of progress */
 } loop;
