@@ -18,6 +18,7 @@
 #include "state/state.h"
 #include "step/step.h"
 #include "topology/topology.h"
+#include "transports/peer.h"
 
 enum { SIM_FIELDS_MAX = 4 };
 
@@ -50,6 +51,12 @@ typedef struct sim_formula {
     value initial;       /* tables.base with those pointers */
 } sim_formula;
 
+/* Through which persistent passes exchange (device.h). */
+typedef struct sim_persistent {
+    peer *peers;              /* NULL: no such pass was tried or taken */
+    persistent_memory memory; /* this rank's, and that of those that own the rows above and below */
+} sim_persistent;
+
 typedef struct sim {
     const config *cfg;
     problem prob;
@@ -62,7 +69,7 @@ typedef struct sim {
     step_streams streams;
     step_pass pass;
     sim_transposed transposed;
-    persistent_links *persistent; /* NULL: no persistent pass was tried or taken */
+    sim_persistent persistent;
     graph_batch *batch;           /* feed graph; NULL: steps are enqueued one by one */
     sim_formula formula;
 

@@ -122,7 +122,7 @@ static double kernel_s(const passes *t, int steps)
     for (int i = 0; i < t->launches; i++) {
         if (t->persistent)
             DEVICE_CALL(d, persistent_pass, f, next.u, cur.u, steps, &s->pass.sides,
-                        persistent_links_memory(s->persistent), NULL, stream);
+                        &s->persistent.memory, NULL, stream);
         else if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &t->cells, 1, stream);
         else
             DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, t->cells, steps,

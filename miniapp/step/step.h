@@ -183,18 +183,3 @@ void graph_batch_prepare(graph_batch *b, bool change);
 /* `steps` of these steps, the first one's as step_ready leaves it. With norms, of which rides.of is set, the
  * last is read as after a step_take with a norm; with every_norm only for a power of two of steps. */
 void graph_batch_launch(graph_batch *b, step_job *j, int64_t steps);
-
-/* ---- persistent_links.c ---- */
-
-/* The memory through which persistent passes exchange (device.h), of this rank and of those that own the rows
- * above and below. */
-typedef struct persistent_links persistent_links;
-
-/* Collective, with the device's stencil bound. sides: the domain's. NULL on all ranks, with the reason as a
- * sentence part, where a rank cannot take such passes, would take others than the rest, or cannot reach a
- * neighbour's memory. */
-persistent_links *persistent_links_create(const decomp *dec, device *d, const field_shape *shape,
-                                          const boundary *sides, MPI_Comm comm, sentence *why);
-/* Collective. */
-void persistent_links_destroy(persistent_links **l);
-const persistent_memory *persistent_links_memory(const persistent_links *l);
