@@ -2,7 +2,7 @@
  * angles for its shortest wave, so no maximum lies between two of them unseen: by Bernstein's inequality the
  * largest sample is within 1 - cos(pi / 32)^2 < 2 % of the maximum. Refined are all local maxima of the
  * samples within 2 % of the largest. A box of radius 8 takes half a second. */
-#include "problem/fourier_symbol.h"
+#include "problem/problem.h"
 
 #include <math.h>
 

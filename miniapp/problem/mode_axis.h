@@ -14,15 +14,15 @@
 
 #include "core/boundary.h"
 #include "core/value.h"
-#include "problem/quad.h"
+#include "problem/portable_math.h"
 
 typedef struct mode_axis {
-    int64_t n;                  /* cells of the whole axis */
-    uint64_t turn_p, turn_q;    /* theta = 2 pi turn_p / turn_q */
-    int half_offset;            /* E's angle at i is theta (i + half_offset / 2) */
-    value_part part;            /* what of exp(i angle) is E */
-    bool gaussian;              /* E(i) = exp(-((i + 1/2 - n/2) / (n/10))^2 / 2) instead, in one level at any n:
-                                 * it does not separate into two */
+    int64_t n;               /* cells of the whole axis */
+    uint64_t turn_p, turn_q; /* theta = 2 pi turn_p / turn_q */
+    int half_offset;         /* E's angle at i is theta (i + half_offset / 2) */
+    value_part part;         /* what of exp(i angle) is E */
+    bool gaussian; /* instead E(i) = exp(-((i + 1/2 - n/2) / (n/10))^2 / 2), in one level at any n: it does
+                    * not separate into two */
 } mode_axis;
 
 /* The modes that fit. */

@@ -15,17 +15,17 @@
 #include "problem/mode_axis.h"
 
 typedef struct problem {
-    stencil op;                 /* unused for transpose; sweep: the 1D LINE operator of either axis */
-    bool exact;                 /* a mode run with a known answer, or a transpose with initial = mode */
-    sentence why_unchecked;     /* where not */
+    stencil op;             /* unused for transpose; sweep: the 1D LINE operator of either axis */
+    bool exact;             /* a mode run with a known answer, or a transpose with initial = mode */
+    sentence why_unchecked; /* where not */
     /* From the coefficients as rounded to the type: g; advect: e^(-i p); wave: e^(i w), or C + i S where
      * rounding put C = cos w beyond +-1, with C^2 - S^2 = 1. */
     quad_complex growth;
-    double prefix_sum;          /* P */
-    double shift;               /* V where all dirichlet sides agree on it, else 0 */
-    double limit;               /* stability limit on alpha, 0 where there is none */
-    double slow; /* in the bound's F: wave s; else rho: custom, or 1, or below 1 with V != 0 */
-    char warning[256];          /* to be said once, "" if none: round-off in the mode grows */
+    double prefix_sum; /* P */
+    double shift;      /* V where all dirichlet sides agree on it, else 0 */
+    double limit;      /* stability limit on alpha, 0 where there is none */
+    double slow;       /* in the bound's F: wave s; else rho: custom, or 1, or below 1 with V != 0 */
+    char warning[256]; /* to be said once, "" if none: round-off in the mode grows */
 } problem;
 
 void problem_make(problem *p, const config *c);
@@ -59,10 +59,27 @@ value problem_value_before(const problem *p, const config *c, const value *base)
 void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_table);
 
 typedef struct problem_verdict {
-    double bound;             /* tol */
-    bool meaningful;          /* tol <= 2^-12 of the mode's present amplitude, V left out */
-    bool in_range;            /* sums of cells of that amplitude are finite in the type */
-    sentence why_unchecked;   /* where not */
+    double bound;           /* tol */
+    bool meaningful;        /* tol <= 2^-12 of the mode's present amplitude, V left out */
+    bool in_range;          /* sums of cells of that amplitude are finite in the type */
+    sentence why_unchecked; /* where not */
 } problem_verdict;
 /* Of a stencil whose answer is known. */
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level);
+
+/* ---- fourier_symbol.c: the factor by which a stencil multiplies a mode ---- */
+
+/* g(theta_x, theta_y) = sum of weight e^(i (theta_x dx + theta_y dy)), from the weights as rounded to the
+ * cell's type; on an axis whose sides are not periodic cos in place of e. For a LINE pass mode_axis_absent()
+ * as y, and the axis along which it is applied as x. */
+quad_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y);
+
+/* The sum of the weights by which cells are multiplied, and the sum of their sizes. */
+typedef struct weight_sums {
+    quad sum, size;
+} weight_sums;
+weight_sums weight_sums_of(const stencil *op);
+
+/* The largest |g| over all real theta, but for round-off: 1 where the sum of |weights| does not exceed 1,
+ * else a scan with every local maximum refined. */
+double fourier_symbol_largest(const stencil *op);

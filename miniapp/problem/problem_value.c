@@ -1,5 +1,5 @@
 /* Initial values and exact answers as formulas of the global index.
- * All arithmetic is that of mode_axis.c, portable_math.c and quad.h, the same on every machine. */
+ * All arithmetic is that of mode_axis.c and portable_math.c, the same on every machine. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

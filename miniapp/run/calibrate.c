@@ -9,7 +9,6 @@
 #include "ranks/ranks.h"
 #include "ranks/trial.h"
 #include "run/watchdog.h"
-#include "sim/sim_state.h"
 
 /* ---- what pairs show ---- */
 

@@ -123,8 +123,9 @@ int dry_run(sim *s, const request *ask, sentence *why)
     int status = ask->restart ? restart(s, ask, &first, &found, why) : 0;
     const config *c = s->cfg;
     const int64_t last = c->time.steps;
-    const double frames = c->output.series[0] ? due(c->output.every, first, last) : 0;
-    destination to[2] = { { "checkpoint.dir", c->checkpoint.dir, due(c->checkpoint.every, first + 1, last), 0 },
+    const double states = due(c->checkpoint.every, first + 1, last),
+                 frames = c->output.series[0] ? due(c->output.every, first, last) : 0;
+    destination to[2] = { { "checkpoint.dir", c->checkpoint.dir, states, 0 },
                           { "output.series", c->output.series, frames, 0 } };
     if (status == 0) status = check_files(s, found, to, why);
     if (status != 0) return status;

@@ -6,7 +6,6 @@
 #include "output/picture.h"
 #include "run/clock.h"
 #include "sim/sim.h"
-#include "sim/sim_state.h"
 #include "state/state_write.h"
 
 /* ---- restart.c ---- */
@@ -129,7 +128,7 @@ void loop_catch_signals(void);
 typedef struct loop_result {
     loop_end end;
     int64_t steps_run;
-    double last_change; /* max |next - u| of the last checked level, NaN if none was */
+    double last_change;     /* max |next - u| of the last checked level, NaN if none was */
     int64_t infinite_level; /* the first checked level where it was NaN or infinite; -1: none */
     double norm_s, checkpoint_s, series_s, loop_s; /* this rank */
     sentence why;
@@ -141,7 +140,7 @@ typedef struct loop {
     timeline *timeline; /* NULL: none, as for kinds with transposes */
     saver *checkpoints; /* takes those that the deck asks for, and the one that a signal asks for, and is then
                          * opened if need be; the caller closes it */
-    double start_s;             /* when the run began */
+    double start_s;     /* when the run began */
     double ceiling_bytes_per_s; /* of all ranks' copies, for the line of progress */
 } loop;
 

@@ -44,7 +44,7 @@ struct timeline {
     int streams;
     device_event *event[EVENTS];
     anchor first;                  /* the device's clock starts there, */
-    double rate;                   /* and of the host's seconds it has so many; set by timeline_write */
+    double rate;                   /* seconds of the host in one of the device, since; by timeline_write */
     step_probe *probe;             /* [TIMELINE_STEPS]; */
     int64_t level[TIMELINE_STEPS]; /* the step's or pass's last; */
     int probes;                    /* whose steps are enqueued; */

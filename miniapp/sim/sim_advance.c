@@ -8,7 +8,6 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "sim/sim_state.h"
 
 /* next is the present level now. */
 static void swap_levels(sim *s)

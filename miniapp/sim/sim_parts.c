@@ -3,7 +3,6 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "sim/sim_state.h"
 #include "streaming/streaming.h"
 
 static void alloc_field(sim *s, const plan_grid *g, void **out)
@@ -127,7 +126,8 @@ bool sim_make_persistent(sim *s, sentence *why)
     void *theirs[2], **of[2];
     if (l->peers) return true;
     if (dec->ranks_x > 1 || !same_on_all(f, bytes, s->top.comm) || bytes == 0)
-        return sentence_refuse(why, "the GPUs' registers do not hold the field, or hold different parts of it");
+        return sentence_refuse(why,
+                               "the GPUs' registers do not hold the field, or hold different parts of it");
     for (int up = 1; up >= 0 && dec->ranks_y > 1; up--) {
         of[count] = up ? &l->memory.above : &l->memory.below;
         rank[count] = dec->neighbour[decomp_direction(0, up ? -1 : 1)];

@@ -8,7 +8,6 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "ranks/trial.h"
-#include "sim/sim_state.h"
 
 static sim *sim_of(void *context) { return ((sim_trial *)context)->s; }
 

@@ -16,14 +16,14 @@ struct inkernel_pass {
     const step_setup *of; /* the step's pass owns both */
     peer *peers;          /* NULL: no neighbours */
     void *field[2];
-    size_t inbox_bytes; /* of a level's ghosts (inkernel_plan.h), of the rank that needs most, as the
-                         * second one lies behind the first */
+    size_t inbox_bytes;      /* of a level's ghosts (inkernel_plan.h), of the rank that needs most, as the
+                              * second one lies behind the first */
     inkernel_step linked[2]; /* [i] writes field[i] */
-    int epoch;             /* of the present level; its parity says which field the next step writes */
-    uint64_t *change;      /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its
-                            * own; NULL: none */
-    uint64_t *change_host; /* [INKERNEL_PASS_SLOTS] norms, pinned: each run's last */
-    device_stream *aside;  /* brings them, beside the next step */
+    int epoch;               /* of the present level; its parity says which field the next step writes */
+    uint64_t *change;        /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its
+                              * own; NULL: none */
+    uint64_t *change_host;   /* [INKERNEL_PASS_SLOTS] norms, pinned: each run's last */
+    device_stream *aside;    /* brings them, beside the next step */
     device_event *taken, *copied[INKERNEL_PASS_SLOTS];
     int slot; /* of the next run of norms */
 };

@@ -112,8 +112,8 @@ typedef struct step_job {
     uint64_t
         *norm; /* not NULL: max |next - cur| of this rank's last step is taken: by a block of as many steps as
                 * temporal_steps gave or a persistent pass to there, by a step in its inkernel_pass */
-    step_probe *probe;        /* may be NULL */
-    int epoch; /* of cur: its level mod INKERNEL_EPOCHS; with in-kernel exchange alone, as is: */
+    step_probe *probe; /* may be NULL */
+    int epoch;         /* of cur: its level mod INKERNEL_EPOCHS; with in-kernel exchange alone, as is: */
     inkernel_pass_norm rides; /* the norm that the step takes */
 } step_job;
 /* Afterwards the invariant holds for next. The same work every time, which may be captured. */

@@ -1,10 +1,9 @@
-/* The largest growth over all modes and the factors of a wave that grows are those of other evaluations. A run
- * is called exact where the closed form holds and nowhere else, and the reason why not is said. */
+/* The largest growth over all modes and the factors of a wave that grows are those of other evaluations. A
+ * run is called exact where the closed form holds and nowhere else, and the reason why not is said. */
 #include <complex.h>
 #include <math.h>
 
 #include "core/cell.h"
-#include "problem/fourier_symbol.h"
 #include "problem/problem.h"
 #include "support/problem_harness.h"
 
@@ -28,7 +27,8 @@ static void largest_growth(void **state)
         for (int i = 0; i < n; i++) sum += fabs(op.weight[i] = cell_random(seed, (uint64_t)i));
         for (int i = 0; i < n; i++) op.weight[i] *= 3.0 / sum;
         for (uint64_t k = 0; k < 60000; k++) {
-            const double tx = 3.2 * cell_random(100 + seed, 2 * k), ty = 3.2 * cell_random(100 + seed, 2 * k + 1);
+            const double tx = 3.2 * cell_random(100 + seed, 2 * k),
+                         ty = 3.2 * cell_random(100 + seed, 2 * k + 1);
             double complex g = 0.0;
             for (int i = 0, dx, dy; i < n; i++) {
                 stencil_weight_place(op.form, r, i, &dx, &dy);

@@ -162,8 +162,8 @@ static void modes(void **state)
         simulate(&c, &of[s.p.kind]);
     }
     for (int k = 0; k < PLAIN_TRANSPOSE; k++) {
-        print_message("%s: %d levels, %d of them meaningful, error / bound at most %.3f late\n", plain_kind_name[k],
-                      of[k].levels, of[k].meaningful, of[k].closest);
+        print_message("%s: %d levels, %d of them meaningful, error / bound at most %.3f late\n",
+                      plain_kind_name[k], of[k].levels, of[k].meaningful, of[k].closest);
         assert_true(of[k].levels > 20 * PROBLEMS / 12 && of[k].meaningful > of[k].levels / 8);
         assert_true(of[k].closest > 0.005); /* no bound is far too wide */
     }

@@ -124,8 +124,8 @@ static int run(const char *weft, const drawn *d)
     char arguments[128];
     int status = 0;
     if (d->restart_at > 0) {
-        snprintf(arguments, sizeof arguments, "time.steps=%d checkpoint.every=%d",
-                 d->restart_at, d->restart_at);
+        snprintf(arguments, sizeof arguments, "time.steps=%d checkpoint.every=%d", d->restart_at,
+                 d->restart_at);
         status = launch(weft, &d->launch[0], arguments);
     }
     if (status == 0) status = launch(weft, &d->launch[1], d->restart_at > 0 ? "--restart checkpoints" : "");
@@ -168,8 +168,8 @@ static bool right(const char *weft, const drawn *d, uint64_t number)
     snprintf(find, sizeof find, "grep -q '^fingerprint  %016llx$' out", (unsigned long long)wanted);
     const bool good = status == 0 && system(find) == 0;
     if (!good) {
-        fprintf(stderr, "deck %llu: status %d, fingerprint wanted: %016llx\n", (unsigned long long)number, status,
-                (unsigned long long)wanted);
+        fprintf(stderr, "deck %llu: status %d, fingerprint wanted: %016llx\n", (unsigned long long)number,
+                status, (unsigned long long)wanted);
         (void)!system("cat d.ini commands out >&2");
     }
     free(u);

@@ -108,9 +108,10 @@ static void must(bool right, const sim *s, const char *what, double number)
     fprintf(stderr,
             "rank %d, level %lld, %s %g; run %d: %s radius %d, %d x %d ranks, feed %s, %d streams, transport "
             "%s, %d steps per pass, form %s\n",
-            s->top.rank, (long long)s->level, what, number, run, kind_name(c->problem.kind), c->problem.radius,
-            c->run.ranks_x, c->run.ranks_y, config_feed_name(s->plan.feed), s->plan.streams,
-            transport_kind_name(s->plan.transport), s->plan.block_steps, step_form_name[s->pass.form]);
+            s->top.rank, (long long)s->level, what, number, run, kind_name(c->problem.kind),
+            c->problem.radius, c->run.ranks_x, c->run.ranks_y, config_feed_name(s->plan.feed),
+            s->plan.streams, transport_kind_name(s->plan.transport), s->plan.block_steps,
+            step_form_name[s->pass.form]);
     (void)MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
@@ -310,8 +311,9 @@ static void loop_every_way(const config *single, int64_t least, int64_t most)
             c.run.ranks_y = ranks / c.run.ranks_x;
             c.run.fuse = fuse[i];
             c.run.device = i == 0 ? CONFIG_DEVICE_HOST : tested;
-            c.run.transport = i == 0 || tested == CONFIG_DEVICE_HOST ? TRANSPORT_STAGED
-                                                                     : (transport_kind)(run % TRANSPORT_KINDS);
+            c.run.transport = i == 0 || tested == CONFIG_DEVICE_HOST
+                                  ? TRANSPORT_STAGED
+                                  : (transport_kind)(run % TRANSPORT_KINDS);
             (void)loop_as(&c, form, &expected);
         }
 }
