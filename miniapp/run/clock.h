@@ -5,7 +5,7 @@
  * CLOCK_TICKS_AHEAD ticks. A pause is left out by a tick of no steps behind it. */
 #pragma once
 
-#include "step/step_probe.h"
+#include "step/step.h"
 #include "topology/topology.h"
 
 enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3 };

@@ -102,7 +102,8 @@ bool inkernel_pass_create(step_pass *pass, void *const fields[2], sentence *why)
     inkernel_pass *p = pass->inkernel = CHECK_ALLOC(calloc(1, sizeof *p));
     *p = (inkernel_pass){ .of = of, .field = { fields[0], fields[1] } };
     bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, level, why);
-    if (ok && of->dev->stencil_inkernel_can(of->dev, true)) make_changes(p);
+    pass->takes_norms = ok && of->dev->stencil_inkernel_can(of->dev, true);
+    if (pass->takes_norms) make_changes(p);
     if (ok && !agree_all(make_plans(p, &pass->sides, level), of->comm))
         ok = sentence_refuse(why, "an axis has fewer cells than the stencil's radius");
     if (!ok) inkernel_pass_destroy(&pass->inkernel);
@@ -204,8 +205,6 @@ void step_taken(step_streams *s, step_pass *pass, const step_job *j, int64_t ste
     DEVICE_CALL(d, event_record, p->copied[slot], p->aside);
     p->slot = (slot + 1) % INKERNEL_PASS_SLOTS;
 }
-
-bool inkernel_pass_can_change(const inkernel_pass *p) { return p->change != NULL; }
 
 uint64_t inkernel_pass_change(inkernel_pass *p, int later)
 {

@@ -18,10 +18,43 @@
 #include "device/device.h"
 #include "exchange/halo.h"
 #include "ranks/decomp.h"
-#include "step/step_probe.h"
 
 typedef enum step_form { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_IN_KERNEL, STEP_FORMS } step_form;
 extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
+
+/* ---- step_probe.c: measuring one step, by what is recorded at its points, an event on the device and the
+ * host's time; and what a profiler is told at all of them, measured or not (device/nvtx.h) ---- */
+
+enum { STEP_STREAMS_MAX = 64 };
+
+/* Where step.c is. The exchange lasts from PACK to POSTED and from RESUME to RECEIVED: between the two its
+ * stream is idle. A step that is one launch has the first and the last point alone. */
+enum step_point {
+    STEP_ENTER, /* on stream 0, as LEAVE; the others on the comm stream */
+    STEP_PACK,
+    STEP_POSTED,   /* halo_begin has returned */
+    STEP_RESUME,   /* halo_end is called */
+    STEP_RECEIVED, /* it has returned */
+    STEP_FILLED,   /* ghosts outside the domain */
+    STEP_SHELL_END,
+    STEP_LEAVE,    /* all streams have joined */
+    STEP_INTERIOR, /* of stream i two: STEP_INTERIOR + 2 * i begins it, the next one ends it */
+    STEP_POINTS_MAX = STEP_INTERIOR + 2 * STEP_STREAMS_MAX
+};
+
+typedef struct step_probe {
+    device_event *event[STEP_POINTS_MAX];
+    double host_s[STEP_POINTS_MAX]; /* timer_now_s of the thread that got there */
+    int streams;                    /* that computed the interior; 0: the step was one launch */
+    bool exchanged;                 /* a halo was: the host's times from POSTED to RECEIVED hold */
+} step_probe;
+
+/* streams: at most. */
+void step_probe_create(step_probe *p, device *d, int streams);
+void step_probe_destroy(step_probe *p, device *d);
+/* The step gets to this point of stream s: ends a profiler's range, records time and event, begins the next
+ * range, as the point has them. p may be NULL. */
+void step_probe_mark(step_probe *p, device *d, int point, device_stream *s);
 
 /* The streams one rank computes with; shared by all passes of a step. */
 typedef struct step_streams {
@@ -35,8 +68,6 @@ typedef struct step_streams {
 
 void step_streams_create(step_streams *s, device *d, int count, config_feed feed);
 void step_streams_destroy(step_streams *s);
-/* cudaSetDevice once for each OpenMP thread that feeds a stream. */
-void step_bind_thread(device *d);
 
 /* The work that a pass is made for. dev, dec, shape, op and persistent live as long as the pass; nothing is
  * owned. */
@@ -84,6 +115,7 @@ typedef struct step_pass {
     bool makes_images; /* a block's pass makes what lies beyond periodic sides: in neither */
     step_form form;
     inkernel_pass *inkernel;      /* owned; NULL: no in-kernel exchange */
+    bool takes_norms;             /* its steps can */
     uint64_t inkernel_generation; /* of the level whose ghosts are in place for it */
 } step_pass;
 
@@ -121,11 +153,7 @@ void step_take(step_streams *s, step_pass *p, step_job j);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
 static inline bool step_in_kernel(const step_pass *p) { return p->form == STEP_IN_KERNEL; }
-bool inkernel_pass_can_change(const inkernel_pass *p);
-static inline bool step_can_change(const step_pass *p)
-{
-    return step_in_kernel(p) && inkernel_pass_can_change(p->inkernel);
-}
+static inline bool step_can_change(const step_pass *p) { return step_in_kernel(p) && p->takes_norms; }
 
 /* ---- inkernel_pass.c ---- */
 

@@ -48,15 +48,6 @@ void step_begin_generation(step_streams *s)
     s->generation++;
 }
 
-/* A later device may have the address of an earlier one, so its number counts. */
-void step_bind_thread(device *d)
-{
-    static _Thread_local int bound = -1;
-    if (d->kind == DEVICE_HOST || bound == d->ordinal) return;
-    DEVICE_CHECK(d, d->bind_thread(d));
-    bound = d->ordinal;
-}
-
 /* ---- boxes ---- */
 
 static bool has_neighbour(const decomp *dec, int dx, int dy)

@@ -1,4 +1,4 @@
-#include "step/step_probe.h"
+#include "step/step.h"
 
 #include "device/nvtx.h"
 #include "ranks/check.h"
