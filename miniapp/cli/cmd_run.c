@@ -12,7 +12,6 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "report/report.h"
-#include "run/calibrate.h"
 #include "run/loop.h"
 #include "run/watchdog.h"
 

@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-#include "problem/portable_math.h"
 
 quad_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
 {

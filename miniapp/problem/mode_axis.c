@@ -1,10 +1,8 @@
 /* Invariant: an angle is p / q of a turn with integers p < q <= 2^44 (n <= 2^40), and products of an index
  * and a mode are reduced in 128 bits before anything is rounded. */
-#include "problem/mode_axis.h"
+#include "problem/problem.h"
 
 #include <assert.h>
-
-#include "problem/portable_math.h"
 
 int64_t mode_axis_first(boundary_kind low, boundary_kind high)
 {

@@ -17,7 +17,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "problem/portable_math.h"
 #include "problem/problem.h"
 
 #define SMALL 0x1p-12

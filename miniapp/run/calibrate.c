@@ -1,4 +1,4 @@
-#include "run/calibrate.h"
+#include "run/loop.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "run/clock.h"
+#include "run/loop.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,6 @@
-#include "sim/sim_parts.h"
+#include "sim/sim.h"
+
+#include <string.h>
 
 #include "ranks/check.h"
 #include "ranks/ranks.h"
@@ -185,19 +187,29 @@ void sim_make_parts(sim *s)
     s->batch = graph_batch_create(&s->streams, &s->pass, fields, s->cfg->time.norm_every == 1);
 }
 
-void sim_destroy_parts(sim *s)
+void sim_destroy(sim *s)
 {
-    redist_destroy(&s->transposed.to);
-    redist_destroy(&s->transposed.from);
-    graph_batch_destroy(&s->batch);
-    peer_destroy(&s->persistent.peers);
-    step_pass_destroy(&s->pass);
-    step_pass_destroy(&s->transposed.pass);
-    step_streams_destroy(&s->streams);
-    for (int i = 0; i < 2; i++)
-        if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
     sim_field field[SIM_FIELDS_MAX];
-    for (int i = sim_fields(s, field); i-- > 0;) free_device(s, field[i].cells);
-    free_device(s, s->result);
-    if (s->result_host) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->result_host);
+    if (s->dev) {
+        sim_wait(s);
+        redist_destroy(&s->transposed.to);
+        redist_destroy(&s->transposed.from);
+        graph_batch_destroy(&s->batch);
+        peer_destroy(&s->persistent.peers);
+        step_pass_destroy(&s->pass);
+        step_pass_destroy(&s->transposed.pass);
+        step_streams_destroy(&s->streams);
+        for (int i = 0; i < 2; i++)
+            if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
+        for (int i = sim_fields(s, field); i-- > 0;) free_device(s, field[i].cells);
+        free_device(s, s->result);
+        free_device(s, s->formula.device_tables);
+        if (s->result_host) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->result_host);
+        for (int i = 0; i < STATE_FIELDS_MAX; i++)
+            if (s->snapshot[i]) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->snapshot[i]);
+        problem_tables_free(&s->formula.tables);
+        device_destroy(&s->dev);
+    }
+    topology_destroy(&s->top);
+    memset(s, 0, sizeof *s);
 }

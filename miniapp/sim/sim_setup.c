@@ -7,7 +7,7 @@
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "sim/sim_parts.h"
+#include "sim/sim.h"
 #include "streaming/streaming.h"
 
 /* The formula with a copy of its tables that the device reads. */
@@ -184,20 +184,4 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     make_tables(s);
     s->created.passes_s = timer_lap_s(&mark_s) - s->created.fields_s - s->created.transport_s;
     return 0;
-}
-
-void sim_destroy(sim *s)
-{
-    device *d = s->dev;
-    if (d) {
-        sim_wait(s);
-        sim_destroy_parts(s);
-        if (s->formula.device_tables) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, s->formula.device_tables);
-        for (int i = 0; i < STATE_FIELDS_MAX; i++)
-            if (s->snapshot[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, s->snapshot[i]);
-        problem_tables_free(&s->formula.tables);
-        device_destroy(&s->dev);
-    }
-    topology_destroy(&s->top);
-    memset(s, 0, sizeof *s);
 }

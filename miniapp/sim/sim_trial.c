@@ -1,4 +1,4 @@
-#include "sim/sim_parts.h"
+#include "sim/sim.h"
 
 #include <assert.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * null with a reason where they cannot. */
 #include <math.h>
 
-#include "run/calibrate.h"
+#include "run/loop.h"
 #include "support/problem_harness.h"
 
 enum { PAIRS = OVERLAP_PAIRS };

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "core/cell.h"
-#include "problem/mode_axis.h"
 #include "problem/problem.h"
 #include "support/problem_harness.h"
 
@@ -17,7 +16,7 @@ static const struct {
     { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET, 1, false },
 };
 
-/* The angle of cell i by the table of mode_axis.h, in long double but for whole turns. */
+/* The angle of cell i by the table of mode_axis.c, in long double but for whole turns. */
 static long double angle(int pair, int64_t n, int64_t mode, int64_t i)
 {
     const __int128 half_cells = pairs[pair].low == BOUNDARY_PERIODIC ? 2 * i

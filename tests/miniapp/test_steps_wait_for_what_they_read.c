@@ -13,7 +13,7 @@
 #include "device/nvtx.h"
 #include "ranks/check.h"
 #include "run/loop.h"
-#include "sim/sim_parts.h"
+#include "sim/sim.h"
 #include "support/deferred_device.h"
 #include "support/host_inkernel.h"
 #include "support/problem_harness.h"

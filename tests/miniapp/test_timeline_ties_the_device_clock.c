@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "ranks/timer.h"
-#include "run/clock.h"
+#include "run/loop.h"
 #include "step/step.h"
 #include "support/comm_harness.h"
 
