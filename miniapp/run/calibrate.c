@@ -123,20 +123,6 @@ static overlap measure_overlap(sim *s)
     return overlap_of(with_s, without_s, comm_s);
 }
 
-/* In pairs, but: simulated seconds have no noise; a visit to the device begins when all ghosts are there, and
- * takes long; a persistent pass exchanges within. */
-static overlap measure_exchange(sim *s)
-{
-    const char *why =
-        s->plan.window.slot_rows > 0 ? "rows stream through the device after the exchange" : NULL;
-    if (s->plan.persistent) why = "passes exchange within, while cells stay in registers";
-    if (WEFT_SIM) why = "in a simulation only the exchange alone is measured";
-    if (!why) return measure_overlap(s);
-    overlap o = overlap_none(why);
-    o.comm_s = sim_exchange_s(s, 2);
-    return o;
-}
-
 calibrate_result calibrate(sim *s)
 {
     calibrate_result r = { .overlap = overlap_none("there is no halo exchange") };
@@ -144,9 +130,16 @@ calibrate_result calibrate(sim *s)
     measure_ceiling(s, &r);
     if (config_kind_of(s->cfg)->transposes > 0) {
         r.overlap = overlap_none("it is not measured for kinds with transposes");
-    } else if (agree_any(halo_neighbours(s->pass.halo) > 0, s->top.comm)) {
-        sim_touch(s);
-        r.overlap = measure_exchange(s);
+        return r;
     }
+    if (!agree_any(halo_neighbours(s->pass.halo) > 0, s->top.comm)) return r;
+    /* simulated seconds have no noise; a visit begins when all ghosts are there, and takes long */
+    const char *alone = s->plan.window.slot_rows > 0 ? "rows stream through the device after the exchange"
+                        : s->plan.persistent ? "passes exchange within, while cells stay in registers"
+                        : WEFT_SIM           ? "in a simulation only the exchange alone is measured"
+                                             : NULL;
+    sim_touch(s);
+    r.overlap = alone ? overlap_none(alone) : measure_overlap(s);
+    if (alone) r.overlap.comm_s = sim_exchange_s(s, 2);
     return r;
 }

@@ -55,14 +55,6 @@ static int check_initial(const sim *s, sentence *why)
     return CHECK_EXIT_USAGE;
 }
 
-/* All ranks read; rank 0 looks at the folders for all. */
-static int check_files(const sim *s, bool restarts, destination to[2], sentence *why)
-{
-    int status = restarts ? 0 : check_initial(s, why);
-    for (int i = 0; i < 2 && status == 0 && s->top.rank == 0; i++) status = check_room(s->cfg, &to[i], why);
-    return agree_worst(status, why, s->top.comm);
-}
-
 /* ---- the account ---- */
 
 static void print_files(const sim *s, const destination to[2])
@@ -127,7 +119,10 @@ int dry_run(sim *s, const request *ask, sentence *why)
                  frames = c->output.series[0] ? due(c->output.every, first, last) : 0;
     destination to[2] = { { "checkpoint.dir", c->checkpoint.dir, states, 0 },
                           { "output.series", c->output.series, frames, 0 } };
-    if (status == 0) status = check_files(s, found, to, why);
+    /* all ranks read; rank 0 looks at the folders for all */
+    if (status == 0 && !found) status = check_initial(s, why);
+    for (int i = 0; i < 2 && status == 0 && s->top.rank == 0; i++) status = check_room(c, &to[i], why);
+    status = agree_worst(status, why, s->top.comm);
     if (status != 0) return status;
     print_account(s, ask->deck_text);
     if (ask->explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "# ");

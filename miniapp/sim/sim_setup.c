@@ -41,12 +41,6 @@ static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const bounda
     return agree_all(s->dev->persistent_bytes(s->dev, &rank, sides, f->ranks > 1) > 0, s->top.comm);
 }
 
-/* Facts that differ from rank to rank, agreed on; owned. */
-typedef struct common_facts {
-    plan_room *room;
-    sentence no_graphs;
-} common_facts;
-
 /* Device memory that this rank may fill. */
 static plan_room room_of(const sim *s, device *d)
 {
@@ -57,40 +51,35 @@ static plan_room room_of(const sim *s, device *d)
     return mine;
 }
 
-static plan_facts facts_of(sim *s, common_facts *all)
+/* Facts that differ from rank to rank are agreed on. */
+static int make_plan(sim *s, const plan_through *through, bool how_long, sentence *why)
 {
     device *d = s->dev;
-    const char *no_graphs = d->no_graphs;
+    const topology *top = &s->top;
+    const plan_room mine = room_of(s, d);
+    plan_room *const room = CHECK_CALLOC(top->ranks, sizeof mine);
+    sentence no_graphs;
+    sim_trial t;
     plan_facts f = { .device = d->kind,
+                     .through = through,
                      .threads = d->threads,
-                     .rank = s->top.rank,
-                     .ranks = s->top.ranks,
-                     .hosts = s->top.hosts,
-                     .most_on_device = s->top.ranks_on_device,
-                     .mpi_claims_cuda = s->top.mpi_claims_cuda,
+                     .rank = top->rank,
+                     .ranks = top->ranks,
+                     .hosts = top->hosts,
+                     .host_of = top->where->of,
+                     .most_on_device = top->ranks_on_device,
+                     .room = room,
+                     .mpi_claims_cuda = top->mpi_claims_cuda,
                      .block_steps = block_steps,
                      .persistent = persistent,
                      .owner = s };
-    const plan_room mine = room_of(s, d);
-    all->room = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
-    MPI_CHECK(ranks_allgather(&mine, sizeof mine, all->room, s->top.comm));
-    MPI_CHECK(ranks_allreduce(&f.most_on_device, 1, MPI_INT, MPI_MAX, s->top.comm));
-    sentence_set(&all->no_graphs, "%s", no_graphs ? no_graphs : "");
-    if (!agree_or_say(!no_graphs, &all->no_graphs, s->top.comm)) f.no_graphs = all->no_graphs.text;
-    f.host_of = s->top.where->of;
-    f.room = all->room;
-    return f;
-}
-
-static int make_plan(sim *s, const plan_through *through, bool how_long, sentence *why)
-{
-    common_facts all;
-    sim_trial t;
-    plan_facts facts = facts_of(s, &all);
-    facts.through = through;
+    MPI_CHECK(ranks_allgather(&mine, sizeof mine, room, top->comm));
+    MPI_CHECK(ranks_allreduce(&f.most_on_device, 1, MPI_INT, MPI_MAX, top->comm));
+    sentence_set(&no_graphs, "%s", d->no_graphs ? d->no_graphs : "");
+    if (!agree_or_say(!d->no_graphs, &no_graphs, top->comm)) f.no_graphs = no_graphs.text;
     const plan_trial trial = sim_trial_of(&t, s, how_long);
-    const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &facts, &trial }, why);
-    free(all.room);
+    const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &f, &trial }, why);
+    free(room);
     return status;
 }
 
@@ -151,19 +140,6 @@ static void note_other_devices(sim *s)
         plan_add_note(&s->plan, false, "%s", other.text);
 }
 
-/* of_device: of the choice of devices, or "". */
-static void add_notes(sim *s, const char *of_device)
-{
-    if (of_device[0]) plan_add_note(&s->plan, false, "%s", of_device);
-    if (s->top.hosts > 1) note_other_devices(s);
-    if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes > 0)
-        plan_add_note(&s->plan, true,
-                      "output.trace: there is no timeline for kind %s, only for kinds without transposes; "
-                      "none is written",
-                      kind_name(s->cfg->problem.kind));
-    if (s->prob.warning[0]) plan_add_note(&s->plan, false, "%s", s->prob.warning);
-}
-
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
 {
     sentence note;
@@ -179,7 +155,14 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     const int status = make_plan_of_memory(s, how_long, why);
     if (status != 0) return status;
-    add_notes(s, note.text);
+    if (note.text[0]) plan_add_note(&s->plan, false, "%s", note.text);
+    if (s->top.hosts > 1) note_other_devices(s);
+    if (cfg->output.trace[0] && config_kind_of(cfg)->transposes > 0)
+        plan_add_note(&s->plan, true,
+                      "output.trace: there is no timeline for kind %s, only for kinds without transposes; "
+                      "none is written",
+                      kind_name(cfg->problem.kind));
+    if (s->prob.warning[0]) plan_add_note(&s->plan, false, "%s", s->prob.warning);
     sim_make_parts(s);
     make_tables(s);
     s->created.passes_s = timer_lap_s(&mark_s) - s->created.fields_s - s->created.transport_s;

@@ -108,28 +108,8 @@ static void slices(void **state)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) check_slices(row[i].deck, row[i].whole);
 }
 
-/* By its formula, in long double by the C library. */
-static void gaussian(void **state)
-{
-    config c;
-    problem p;
-    problem_tables t;
-    harness_config(&c, "[problem]\nkind = heat\nalpha = .1\ninitial = gaussian\n[grid]\nnx = 20\nny = 9\n"
-                       "[time]\nsteps = 0\n");
-    problem_make(&p, &c);
-    assert_true(problem_tables_make(&t, &p, &c, box_make(0, 20, 0, 9)));
-    for (int y = 0; y < 9; y++)
-        for (int x = 0; x < 20; x++) {
-            const long double dx = (x + .5L - 10) / 2, dy = (y + .5L - 4.5L) / .9L;
-            const long double exact = expl(-(dx * dx + dy * dy) / 2);
-            assert_true(fabsl((long double)cell_value(&t.base, x, y) - exact) <= 20 * 0x1p-52L * exact);
-        }
-    problem_tables_free(&t);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(modes), cmocka_unit_test(slices),
-                                        cmocka_unit_test(gaussian) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(modes), cmocka_unit_test(slices) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
