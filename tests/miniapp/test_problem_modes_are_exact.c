@@ -119,7 +119,7 @@ static void check_fault(const value *v, double bound)
 /* How the levels of a kind compared. */
 typedef struct tally {
     int levels, meaningful; /* all; those whose bound means something */
-    double closest;         /* error / bound at most, of late levels */
+    double closest;         /* error / bound at most */
 } tally;
 
 static void simulate(const config *c, tally *t)
@@ -145,7 +145,7 @@ static void simulate(const config *c, tally *t)
         const double e = error_of(&v);
         if (!(e <= b.bound)) fail_msg("level %d: error %g, bound %g\n%s", n, e, b.bound, config_to_text(c));
         t->levels++;
-        if (n > 20) t->closest = fmax(t->closest, e / b.bound);
+        t->closest = fmax(t->closest, e / b.bound);
         if (!b.meaningful) continue;
         t->meaningful++;
         check_fault(&v, b.bound);
@@ -162,10 +162,10 @@ static void modes(void **state)
         simulate(&c, &of[s.p.kind]);
     }
     for (int k = 0; k < PLAIN_TRANSPOSE; k++) {
-        print_message("%s: %d levels, %d of them meaningful, error / bound at most %.3f late\n",
+        print_message("%s: %d levels, %d of them meaningful, error / bound at most %.3f\n",
                       plain_kind_name[k], of[k].levels, of[k].meaningful, of[k].closest);
         assert_true(of[k].levels > 20 * PROBLEMS / 12 && of[k].meaningful > of[k].levels / 8);
-        assert_true(of[k].closest > 0.005); /* no bound is far too wide */
+        assert_true(of[k].closest > 0.05); /* no bound is far too wide */
     }
 }
 
