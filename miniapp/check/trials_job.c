@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
-#include "sim/sim_state.h"
+#include "sim/sim.h"
 
 /* ---- runs of the program, whose bits are known, as rungs of bench ---- */
 

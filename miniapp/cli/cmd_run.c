@@ -11,7 +11,6 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "report/report.h"
-#include "run/calibrate.h"
 #include "run/loop.h"
 #include "run/watchdog.h"
 
@@ -22,7 +21,6 @@ typedef struct run {
     clock_steps ticks;
     timeline *timeline; /* NULL without output.trace */
     saver checkpoints;
-    series frames;
     report report;
     double start_s; /* when this command began */
     double mpi_s;   /* MPI_Init, and reading the deck */
@@ -70,7 +68,7 @@ static int start_level(run *r, sentence *why)
 
 static int write_outputs(run *r, sentence *why)
 {
-    if (!series_end(&r->frames, why)) return CHECK_EXIT_ENVIRONMENT;
+    if (!saver_end(&r->checkpoints, why)) return CHECK_EXIT_ENVIRONMENT;
     if (r->timeline && !timeline_write(r->timeline, r->sim.cfg->output.trace, why))
         return CHECK_EXIT_ENVIRONMENT;
     return 0;
@@ -237,7 +235,6 @@ static int run_it(run *r)
     sentence why = { "" };
     sim *s = &r->sim;
     r->checkpoints = (saver){ .sim = s, .ticks = &r->ticks, .deck_text = r->ask.deck_text };
-    r->frames = (series){ .sim = s, .deck_text = r->ask.deck_text };
     watchdog_start(r->ask.cfg.run.stall_limit_s);
     int status = sim_create(s, &r->ask.cfg, !r->ask.dry_run, &why);
     if (status != 0) return fail(status, why.text);
@@ -266,7 +263,7 @@ static int run_it(run *r)
     say_notes(s, notes);
     r->initialise_s = timer_lap_s(&mark_s);
     if (status == 0) status = make_checkpoints(r, &why);
-    if (status == 0) status = series_open(&r->frames, &why);
+    if (status == 0) status = saver_open_outputs(&r->checkpoints, &why);
     r->writer_s = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why.text);
 
@@ -277,7 +274,7 @@ static int run_it(run *r)
     r->start_up_s = timer_now_s() - r->start_s;
     enter("steps");
     const nvml_reading before = nvml_read(s->dev->uuid);
-    const loop_result l = loop_run(s, (loop){ &r->ticks, r->timeline, &r->checkpoints, &r->frames, r->start_s,
+    const loop_result l = loop_run(s, (loop){ &r->ticks, r->timeline, &r->checkpoints, r->start_s,
                                               r->report.calibration.ceiling_bytes_per_s });
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
     power_read(r->power, s->top.speaks_for_device, before, nvml_read(s->dev->uuid));
@@ -309,7 +306,6 @@ int cmd_run(int argc, char **argv)
         clock_destroy(&r->ticks);
         timeline_destroy(&r->timeline);
         saver_close(&r->checkpoints);
-        series_close(&r->frames);
         sim_destroy(&r->sim);
         watchdog_stop();
     }

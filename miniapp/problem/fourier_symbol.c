@@ -2,11 +2,10 @@
  * angles for its shortest wave, so no maximum lies between two of them unseen: by Bernstein's inequality the
  * largest sample is within 1 - cos(pi / 32)^2 < 2 % of the maximum. Refined are all local maxima of the
  * samples within 2 % of the largest. A box of radius 8 takes half a second. */
-#include "problem/fourier_symbol.h"
+#include "problem/problem.h"
 
 #include <math.h>
 
-#include "problem/portable_math.h"
 
 quad_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
 {

@@ -1,10 +1,8 @@
 /* Invariant: an angle is p / q of a turn with integers p < q <= 2^44 (n <= 2^40), and products of an index
  * and a mode are reduced in 128 bits before anything is rounded. */
-#include "problem/mode_axis.h"
+#include "problem/problem.h"
 
 #include <assert.h>
-
-#include "problem/portable_math.h"
 
 int64_t mode_axis_first(boundary_kind low, boundary_kind high)
 {
@@ -20,7 +18,7 @@ mode_axis mode_axis_make(int64_t n, boundary_kind low, boundary_kind high, int64
 {
     assert(n >= 1 && mode >= mode_axis_first(low, high) && mode <= mode_axis_last(n, low, high));
     const uint64_t cells = (uint64_t)n, m = (uint64_t)mode;
-    mode_axis a = { n, m, cells, 0, VALUE_COMPLEX };
+    mode_axis a = { n, m, cells, 0, VALUE_COMPLEX, false };
     if (low == BOUNDARY_PERIODIC) return a;
     a.part = low == BOUNDARY_DIRICHLET ? VALUE_IMAGINARY_PART : VALUE_REAL_PART;
     a.half_offset = low == BOUNDARY_DIRICHLET ? 2 : 1;
@@ -33,7 +31,9 @@ mode_axis mode_axis_make(int64_t n, boundary_kind low, boundary_kind high, int64
     return a;
 }
 
-mode_axis mode_axis_absent(void) { return (mode_axis){ 1, 0, 1, 0, VALUE_REAL_PART }; }
+mode_axis mode_axis_absent(void) { return (mode_axis){ 1, 0, 1, 0, VALUE_REAL_PART, false }; }
+
+mode_axis mode_axis_gaussian(int64_t n) { return (mode_axis){ n, 0, 1, 1, VALUE_REAL_PART, true }; }
 
 quad_complex mode_axis_shift_factor(const mode_axis *a, int k)
 {
@@ -44,15 +44,24 @@ quad_complex mode_axis_shift_factor(const mode_axis *a, int k)
     return (quad_complex){ c, a->part != VALUE_COMPLEX ? 0 : k < 0 ? -s : s };
 }
 
-/* exp(i theta (cells + half_offset / 2)) */
+/* exp(i theta half_cells / 2); or the Gaussian there. */
 static void entry(const mode_axis *a, uint64_t half_cells, double *to)
 {
+    if (a->gaussian) {
+        const double d = 5.0 * (double)((int64_t)half_cells - a->n) / (double)a->n;
+        to[0] = portable_math_exp(-0.5 * (d * d));
+        to[1] = 0.0;
+        return;
+    }
     const uint64_t q = 2 * a->turn_q;
     const unsigned __int128 p = (unsigned __int128)a->turn_p * half_cells;
     portable_math_sincos((uint64_t)(p % q), q, &to[1], &to[0]);
 }
 
-int mode_axis_bits(int64_t n) { return n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS; }
+static int bits_of(const mode_axis *a)
+{
+    return a->gaussian || a->n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS;
+}
 
 /* One where there are no cells. */
 static size_t coarse_entries(int64_t first, int64_t end, int bits)
@@ -60,42 +69,24 @@ static size_t coarse_entries(int64_t first, int64_t end, int bits)
     return end > first ? (size_t)(((end - 1) >> bits) - (first >> bits) + 1) : 1;
 }
 
-size_t mode_axis_doubles(int64_t first, int64_t end, int bits)
+size_t mode_axis_doubles(const mode_axis *a, int64_t first, int64_t end)
 {
+    const int bits = bits_of(a);
     return 2 * (coarse_entries(first, end, bits) + ((size_t)1 << bits));
-}
-
-/* The entries are set, but the fine table's first. */
-static value_axis lay_out(double **at, int64_t first, int64_t end, int bits, value_part part)
-{
-    double *const hi = *at, *const lo = hi + 2 * coarse_entries(first, end, bits);
-    lo[0] = 1.0;
-    lo[1] = 0.0;
-    *at += mode_axis_doubles(first, end, bits);
-    return (value_axis){ hi, lo, first >> bits, bits, part };
 }
 
 value_axis mode_axis_table(const mode_axis *a, int64_t first, int64_t end, double **at)
 {
-    const int bits = mode_axis_bits(a->n);
+    const int bits = bits_of(a);
     const size_t coarse = coarse_entries(first, end, bits);
     double *const hi = *at, *const lo = hi + 2 * coarse;
     for (size_t h = 0; h < coarse; h++) {
         const uint64_t i = ((uint64_t)(first >> bits) + h) << bits;
         entry(a, 2 * i + (uint64_t)a->half_offset, hi + 2 * h);
     }
+    lo[0] = 1.0;
+    lo[1] = 0.0;
     for (size_t l = 1; l < (size_t)1 << bits; l++) entry(a, 2 * (uint64_t)l, lo + 2 * l);
-    return lay_out(at, first, end, bits, a->part);
-}
-
-value_axis mode_axis_table_gaussian(int64_t n, int64_t first, int64_t end, double **at)
-{
-    double *const hi = *at;
-    for (size_t h = 0; h < coarse_entries(first, end, 0); h++) {
-        const int64_t twice_distance = 2 * (first + (int64_t)h) + 1 - n;
-        const double d = 5.0 * (double)twice_distance / (double)n;
-        hi[2 * h] = portable_math_exp(-0.5 * (d * d));
-        hi[2 * h + 1] = 0.0;
-    }
-    return lay_out(at, first, end, 0, VALUE_REAL_PART);
+    *at += mode_axis_doubles(a, first, end);
+    return (value_axis){ hi, lo, first >> bits, bits, a->part };
 }

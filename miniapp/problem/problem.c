@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "core/fp.h"
-#include "problem/fourier_symbol.h"
 
 typedef struct fraction {
     int64_t over, under;

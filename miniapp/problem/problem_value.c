@@ -1,5 +1,5 @@
 /* Initial values and exact answers as formulas of the global index.
- * All arithmetic is that of mode_axis.c, portable_math.c and quad.h, the same on every machine. */
+ * All arithmetic is that of mode_axis.c and portable_math.c, the same on every machine. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,17 +27,13 @@ static void make_counts(problem_tables *t, int step)
 
 static void make_axes(problem_tables *t, const config *c, box own)
 {
-    const int64_t nx = c->grid.nx, ny = c->grid.ny;
-    const bool gaussian = c->problem.initial == CONFIG_INITIAL_GAUSSIAN;
-    const int x_bits = gaussian ? 0 : mode_axis_bits(nx), y_bits = gaussian ? 0 : mode_axis_bits(ny);
-    double *at =
-        allocate(t, mode_axis_doubles(own.x0, own.x1, x_bits) + mode_axis_doubles(own.y0, own.y1, y_bits));
-    mode_axis x, y = mode_axis_absent();
-    if (!gaussian) problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
-    t->base.x = gaussian ? mode_axis_table_gaussian(nx, own.x0, own.x1, &at)
-                         : mode_axis_table(&x, own.x0, own.x1, &at);
-    t->base.y = gaussian && config_two_d(c) ? mode_axis_table_gaussian(ny, own.y0, own.y1, &at)
-                                            : mode_axis_table(&y, own.y0, own.y1, &at);
+    mode_axis x = mode_axis_gaussian(c->grid.nx),
+              y = config_two_d(c) ? mode_axis_gaussian(c->grid.ny) : mode_axis_absent();
+    if (c->problem.initial == CONFIG_INITIAL_MODE)
+        problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
+    double *at = allocate(t, mode_axis_doubles(&x, own.x0, own.x1) + mode_axis_doubles(&y, own.y0, own.y1));
+    t->base.x = mode_axis_table(&x, own.x0, own.x1, &at);
+    t->base.y = mode_axis_table(&y, own.y0, own.y1, &at);
 }
 
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own)
@@ -120,28 +116,15 @@ value problem_value_before(const problem *p, const config *c, const value *base)
 
 /* ---- transpose: each step B += A^T, then A += 1 ---- */
 
-/* A = f + n and B = n f + n(n-1)/2 are exact while the largest of them fits the mantissa. */
-static bool count_is_exact(dtype t, int64_t n)
-{
-    const int64_t limit = (int64_t)1 << (t == DTYPE_F32 ? 24 : 53);
-    return n * ((__int128)n - 1) / 2 + (__int128)n * (VALUE_COUNT_TABLE - 1) <= limit;
-}
-
 /* The double sum of two f32 values, rounded to f32, is their f32 sum: 53 bits are more than 2 * 24 + 1. */
 static double rounded(dtype t, double v) { return t == DTYPE_F32 ? (double)(float)v : v; }
 
 void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_table)
 {
-    int64_t closed = 0; /* the last exact level: the condition is monotone */
-    for (int64_t jump = (int64_t)1 << 33; jump > 0; jump /= 2)
-        if (closed + jump <= steps && count_is_exact(t, closed + jump)) closed += jump;
-    const double n = (double)closed;
-    for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
-        a_table[f] = f + n;
-        b_table[f] = n * f + (double)(closed % 2 ? closed * ((closed - 1) / 2) : closed / 2 * (closed - 1));
-        for (int64_t i = closed; i < steps; i++) {
+    for (int f = 0; f < VALUE_COUNT_TABLE; f++) a_table[f] = f, b_table[f] = 0;
+    for (int64_t i = 0; i < steps; i++)
+        for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
             b_table[f] = rounded(t, b_table[f] + a_table[f]);
             a_table[f] = rounded(t, a_table[f] + 1.0);
         }
-    }
 }

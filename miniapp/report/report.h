@@ -6,7 +6,6 @@
 
 #include "device/nvml.h"
 #include "ranks/timer.h"
-#include "run/calibrate.h"
 #include "run/loop.h"
 #include "sim/sim.h"
 #include "state/state_write.h"

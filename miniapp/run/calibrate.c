@@ -1,4 +1,4 @@
-#include "run/calibrate.h"
+#include "run/loop.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "ranks/ranks.h"
 #include "ranks/trial.h"
 #include "run/watchdog.h"
-#include "sim/sim_state.h"
 
 /* ---- what pairs show ---- */
 
@@ -100,53 +99,28 @@ static void measure_ceiling(sim *s, calibrate_result *r)
     r->copies = timer_straggler_of(1 / mine, s->top.host, s->top.comm);
 }
 
-static double steps_s(sim *s, bool exchange, int count)
-{
-    watchdog_phase("calibrate"); /* each measurement is progress */
-    return sim_pass_s(s, exchange, count);
-}
-
-static double exchanges_s(sim *s, int count)
-{
-    watchdog_phase("calibrate");
-    return sim_exchange_s(s, count);
-}
-
 /* Steps with and without the exchange in alternating pairs, so that a drift of the machine reaches both
  * alike. */
 static overlap measure_overlap(sim *s)
 {
-    (void)steps_s(s, true, 2);
-    (void)exchanges_s(s, 2);
-    const double one_s = steps_s(s, true, 2);
+    (void)sim_pass_s(s, true, 2);
+    (void)sim_exchange_s(s, 2);
+    const double one_s = sim_pass_s(s, true, 2);
     const double passes = (double)s->cfg->time.steps / s->plan.block_steps;
     const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * passes)); /* short runs calibrate shortly */
     const int steps = trial_repeats(one_s, batch_s / 3, 1, 700);
-    const int exchanges = trial_repeats(exchanges_s(s, 2), batch_s / 3, 1, 700);
+    const int exchanges = trial_repeats(sim_exchange_s(s, 2), batch_s / 3, 1, 700);
     double with_s[OVERLAP_PAIRS], without_s[OVERLAP_PAIRS], comm_s[OVERLAP_PAIRS];
-    (void)steps_s(s, true, steps); /* as many for the first time: graphs are captured */
-    (void)steps_s(s, false, steps);
+    (void)sim_pass_s(s, true, steps); /* as many for the first time: graphs are captured */
+    (void)sim_pass_s(s, false, steps);
     for (int i = 0; i < OVERLAP_PAIRS; i++) {
-        if (i % 2 == 0) with_s[i] = steps_s(s, true, steps);
-        without_s[i] = steps_s(s, false, steps);
-        if (i % 2 != 0) with_s[i] = steps_s(s, true, steps);
-        comm_s[i] = exchanges_s(s, exchanges);
+        watchdog_phase("calibrate"); /* each pair is progress */
+        if (i % 2 == 0) with_s[i] = sim_pass_s(s, true, steps);
+        without_s[i] = sim_pass_s(s, false, steps);
+        if (i % 2 != 0) with_s[i] = sim_pass_s(s, true, steps);
+        comm_s[i] = sim_exchange_s(s, exchanges);
     }
     return overlap_of(with_s, without_s, comm_s);
-}
-
-/* In pairs, but: simulated seconds have no noise; a visit to the device begins when all ghosts are there, and
- * takes long; a persistent pass exchanges within. */
-static overlap measure_exchange(sim *s)
-{
-    const char *why =
-        s->plan.window.slot_rows > 0 ? "rows stream through the device after the exchange" : NULL;
-    if (s->plan.persistent) why = "passes exchange within, while cells stay in registers";
-    if (WEFT_SIM) why = "in a simulation only the exchange alone is measured";
-    if (!why) return measure_overlap(s);
-    overlap o = overlap_none(why);
-    o.comm_s = exchanges_s(s, 2);
-    return o;
 }
 
 calibrate_result calibrate(sim *s)
@@ -156,9 +130,16 @@ calibrate_result calibrate(sim *s)
     measure_ceiling(s, &r);
     if (config_kind_of(s->cfg)->transposes > 0) {
         r.overlap = overlap_none("it is not measured for kinds with transposes");
-    } else if (agree_any(halo_neighbours(s->pass.halo) > 0, s->top.comm)) {
-        sim_touch(s);
-        r.overlap = measure_exchange(s);
+        return r;
     }
+    if (!agree_any(halo_neighbours(s->pass.halo) > 0, s->top.comm)) return r;
+    /* simulated seconds have no noise; a visit begins when all ghosts are there, and takes long */
+    const char *alone = s->plan.window.slot_rows > 0 ? "rows stream through the device after the exchange"
+                        : s->plan.persistent ? "passes exchange within, while cells stay in registers"
+                        : WEFT_SIM           ? "in a simulation only the exchange alone is measured"
+                                             : NULL;
+    sim_touch(s);
+    r.overlap = alone ? overlap_none(alone) : measure_overlap(s);
+    if (alone) r.overlap.comm_s = sim_exchange_s(s, 2);
     return r;
 }

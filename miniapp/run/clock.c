@@ -1,4 +1,4 @@
-#include "run/clock.h"
+#include "run/loop.h"
 
 #include <stdlib.h>
 #include <string.h>

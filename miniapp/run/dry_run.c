@@ -18,50 +18,31 @@
 
 /* ---- what would be refused ---- */
 
-/* Free bytes for this user where path is, or is going to be: at the nearest folder above it that is there. 0
- * or errno. */
-static int free_at(const char *path, double *bytes)
-{
-    char folder[STATE_PATH_BYTES];
-    struct statvfs fs;
-    const int code = state_nearest_folder(folder, path);
-    if (code || statvfs(folder, &fs) != 0) return code ? code : errno;
-    *bytes = (double)fs.f_bavail * (double)fs.f_frsize;
-    return access(folder, W_OK | X_OK) != 0 ? errno : 0;
-}
-
-/* Checkpoints of a run that starts at level `first`. */
-static double checkpoints_of(const config *c, int64_t first)
-{
-    const int64_t every = c->checkpoint.every;
-    return every == 0 || c->time.steps <= first ? 0 : (double)(c->time.steps / every - first / every);
-}
-
-/* Files of output.series: that of the first step too, if it is due. */
-static double frames_of(const config *c, int64_t first)
-{
-    const int64_t every = c->output.every;
-    if (every == 0 || !c->output.series[0]) return 0;
-    const int64_t last = c->time.steps > first ? c->time.steps : first;
-    return (double)(last / every + 1 - (first + every - 1) / every);
-}
-
 /* Where state files would go, how many, and, on rank 0, how much room there is. */
 typedef struct destination {
     const char *key, *dir;
     double files, free_bytes;
 } destination;
 
-/* The file being written stands beside those that are kept; more than one cannot be promised, since older
- * ones may make room. */
-static int check_folder(const config *c, destination *d, sentence *why)
+/* Multiples of `every` from level `first` to level `last`. */
+static double due(int64_t every, int64_t first, int64_t last)
 {
-    const int code = d->files > 0 ? free_at(d->dir, &d->free_bytes) : 0;
-    if (code) sentence_set(why, "%s = %.700s cannot be written: %s", d->key, d->dir, strerror(code));
-    else if (d->files > 0 && config_state_bytes(c) > d->free_bytes)
-        sentence_set(why, "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
-                     figure_bytes(config_state_bytes(c)).text, figure_bytes(d->free_bytes).text);
-    else return 0;
+    return every == 0 || last < first ? 0 : (double)(last / every + 1 - (first + every - 1) / every);
+}
+
+/* At the nearest folder that is there (saver_check_folders has seen that it may be written). The file being
+ * written stands beside those that are kept; more than one cannot be promised, since older ones may make
+ * room. */
+static int check_room(const config *c, destination *d, sentence *why)
+{
+    char folder[STATE_PATH_BYTES];
+    struct statvfs fs;
+    if (d->files == 0) return 0;
+    if (state_nearest_folder(folder, d->dir) == 0 && statvfs(folder, &fs) == 0)
+        d->free_bytes = (double)fs.f_bavail * (double)fs.f_frsize;
+    if (config_state_bytes(c) <= d->free_bytes) return 0;
+    sentence_set(why, "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
+                 figure_bytes(config_state_bytes(c)).text, figure_bytes(d->free_bytes).text);
     return CHECK_EXIT_ENVIRONMENT;
 }
 
@@ -72,14 +53,6 @@ static int check_initial(const sim *s, sentence *why)
     sentence_set(why, "problem.initial = %.700s cannot be read: %s", c->problem.file, strerror(errno));
     if (s->top.rank > 0) sentence_add(why, " (rank %d on %s)", s->top.rank, s->top.host);
     return CHECK_EXIT_USAGE;
-}
-
-/* All ranks read; rank 0 looks at the folders for all. */
-static int check_files(const sim *s, bool restarts, destination to[2], sentence *why)
-{
-    int status = restarts ? 0 : check_initial(s, why);
-    for (int i = 0; i < 2 && status == 0 && s->top.rank == 0; i++) status = check_folder(s->cfg, &to[i], why);
-    return agree_worst(status, why, s->top.comm);
 }
 
 /* ---- the account ---- */
@@ -140,9 +113,16 @@ int dry_run(sim *s, const request *ask, sentence *why)
     int64_t first = 0;
     bool found = false;
     int status = ask->restart ? restart(s, ask, &first, &found, why) : 0;
-    destination to[2] = { { "checkpoint.dir", s->cfg->checkpoint.dir, checkpoints_of(s->cfg, first), 0 },
-                          { "output.series", s->cfg->output.series, frames_of(s->cfg, first), 0 } };
-    if (status == 0) status = check_files(s, found, to, why);
+    const config *c = s->cfg;
+    const int64_t last = c->time.steps;
+    const double states = due(c->checkpoint.every, first + 1, last),
+                 frames = c->output.series[0] ? due(c->output.every, first, last) : 0;
+    destination to[2] = { { "checkpoint.dir", c->checkpoint.dir, states, 0 },
+                          { "output.series", c->output.series, frames, 0 } };
+    /* all ranks read; rank 0 looks at the folders for all */
+    if (status == 0 && !found) status = check_initial(s, why);
+    for (int i = 0; i < 2 && status == 0 && s->top.rank == 0; i++) status = check_room(c, &to[i], why);
+    status = agree_worst(status, why, s->top.comm);
     if (status != 0) return status;
     print_account(s, ask->deck_text);
     if (ask->explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "# ");

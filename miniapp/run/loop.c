@@ -65,8 +65,7 @@ static bool norms_converged(norms *n, bool now)
  * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970)
  * where Slurm sets it, else never. A run leaves so early that its last checkpoint is on disk by then. */
 typedef struct attention {
-    sim *sim; /* not owned, as is: */
-    const saver *checkpoints;
+    const saver *checkpoints;     /* not owned */
     double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
     int64_t next_step, last_step; /* when the ranks look next, and looked last */
     double last_s, per_step_s;
@@ -107,14 +106,14 @@ static double left_s(const saver *checkpoints, double start_s, int rank)
     return end != slurm && *end == '\0' && at > 0 ? at - (double)time(NULL) : INFINITY;
 }
 
-/* From the level of s. start_s: when the run began. Collective. */
-static attention attention_begin(sim *s, const saver *checkpoints, double start_s)
+/* From the present level. start_s: when the run began. Collective. */
+static attention attention_begin(const saver *checkpoints, double start_s)
 {
+    const sim *s = checkpoints->sim;
     const double mine_s = left_s(checkpoints, start_s, s->top.rank);
     double all_s;
     MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
-    return (attention){ .sim = s,
-                        .checkpoints = checkpoints,
+    return (attention){ .checkpoints = checkpoints,
                         .deadline_s = timer_now_s() + all_s,
                         .next_step = s->level + 1,
                         .last_step = s->level,
@@ -125,9 +124,9 @@ static attention attention_begin(sim *s, const saver *checkpoints, double start_
  * half as long again as this run's writes on average, before the first one as long as a slow disk needs. */
 static bool have_time(const attention *a, int checkpoints)
 {
-    const config *c = a->sim->cfg;
     const saver *v = a->checkpoints;
-    const int block = a->sim->plan.block_steps;
+    const config *c = v->sim->cfg;
+    const int block = v->sim->plan.block_steps;
     if (isinf(a->deadline_s)) return true;
     const state_stats stats = v->writer ? state_writer_stats(v->writer) : (state_stats){ 0 };
     const double pass_s = block > 1 ? a->per_step_s * block : 0; /* nothing ends it before its time */
@@ -151,16 +150,16 @@ static loop_end reason_to_leave(const attention *a, bool due)
  * leave no time for another before the deadline. */
 static loop_end attention_look(attention *a, bool due)
 {
-    const topology *top = &a->sim->top;
-    const int64_t level = a->sim->level, taken = level - a->last_step;
-    if (level == a->sim->cfg->time.steps || isinf(a->deadline_s)) due = false;
+    const sim *s = a->checkpoints->sim;
+    const int64_t level = s->level, taken = level - a->last_step;
+    if (level == s->cfg->time.steps || isinf(a->deadline_s)) due = false;
     if (level < a->next_step && !due) return LOOP_DONE;
     const double now_s = timer_now_s(), passed_s = now_s - a->last_s;
     a->per_step_s = passed_s / (double)(taken > 0 ? taken : 1);
     const double steps = fmin(look_every_s / fmax(a->per_step_s, 1e-9), 2.0 * (double)taken + 1);
-    int64_t mine[2] = { reason_to_leave(a, due), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
+    int64_t mine[2] = { reason_to_leave(a, due), s->top.rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
             all[2];
-    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, top->comm));
+    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, s->top.comm));
     a->last_s = now_s;
     a->last_step = level;
     a->next_step = level + all[1];
@@ -246,21 +245,6 @@ static int64_t steps_to_go(const attention *look, const norms *n)
     return steps < 1 ? 1 : steps;
 }
 
-/* A level that is due in the series. The checkpoint under way is waited for: it reads the memory that a frame
- * goes through. */
-static bool add_to_series(const loop *l, loop_result *r)
-{
-    if (!saver_finish(l->checkpoints)) return false;
-    const double begin_s = timer_now_s();
-    clock_flush(l->ticks);
-    watchdog_phase("series");
-    const bool ok = series_add(l->frames, &r->why);
-    watchdog_phase("steps");
-    clock_tick(l->ticks, 0);
-    r->series_s += timer_now_s() - begin_s;
-    return ok;
-}
-
 loop_result loop_run(sim *s, loop l)
 {
     const config *c = s->cfg;
@@ -272,11 +256,11 @@ loop_result loop_run(sim *s, loop l)
                    l.ceiling_bytes_per_s / kind->words / (double)dtype_bytes(c->problem.type));
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
-    attention look = attention_begin(s, l.checkpoints, l.start_s);
+    attention look = attention_begin(l.checkpoints, l.start_s);
     norms changes = { s, &r, -1 };
     const double begin_s = timer_now_s();
     clock_tick(l.ticks, 0);
-    if (series_due(c, first) && !add_to_series(&l, &r)) r.end = LOOP_FAILED;
+    if (saver_keeps(c, first) && !saver_keep(l.checkpoints)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
         step_probe *probe = timeline_probe(l.timeline, s->level);
@@ -293,10 +277,10 @@ loop_result loop_run(sim *s, loop l)
         if (r.end == LOOP_FAILED) break;
 
         const bool leaving = r.end != LOOP_DONE;
-        const bool now = leaving || due || series_due(c, s->level) || s->level == c->time.steps;
+        const bool now = leaving || due || saver_keeps(c, s->level) || s->level == c->time.steps;
         converged = norms_converged(&changes, now);
 
-        if ((series_due(c, s->level) && !add_to_series(&l, &r)) ||
+        if ((saver_keeps(c, s->level) && !saver_keep(l.checkpoints)) ||
             ((leaving || checkpoint_due(c, s->level)) && !saver_save(l.checkpoints, leaving))) {
             r.end = LOOP_FAILED;
             break;
@@ -304,10 +288,9 @@ loop_result loop_run(sim *s, loop l)
         progress_show(&bar, s->level, r.last_change);
         if (converged) r.end = LOOP_DONE;
     }
-    if (!saver_finish(l.checkpoints)) {
-        r.end = LOOP_FAILED;
-        r.why = l.checkpoints->why;
-    }
+    if (!saver_finish(l.checkpoints)) r.end = LOOP_FAILED;
+    r.why = l.checkpoints->why;
+    r.series_s = l.checkpoints->series_s;
     if (l.checkpoints->writer) r.checkpoint_s = state_writer_stats(l.checkpoints->writer).stall_s;
     clock_flush(l.ticks);
     r.steps_run = s->level - first;

@@ -4,10 +4,99 @@
 
 #include "config/request.h"
 #include "output/picture.h"
-#include "run/clock.h"
+#include "ranks/timer.h"
 #include "sim/sim.h"
-#include "sim/sim_state.h"
 #include "state/state_write.h"
+
+/* ---- clock.c ---- */
+
+/* How long steps take: a time stamp on the main stream after every step, or after every few that were
+ * enqueued at once and count as equal steps of their mean, read back long after it passed, so that the device
+ * never waits for the host. The host stays near: it waits before more than CLOCK_LEAD_S of steps are
+ * enqueued, since a signal or a checkpoint would come after all of them; but never for the last
+ * CLOCK_TICKS_AHEAD ticks. A pause is left out by a tick of no steps behind it. */
+enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3 };
+
+static const double CLOCK_LEAD_S = 0.1;
+
+typedef struct clock_steps {
+    device *dev;
+    device_stream *stream;
+    device_event *tick[CLOCK_RING];
+    int steps[CLOCK_RING]; /* that end with that tick; 0: what was enqueued is no step */
+    int64_t ticks, read;   /* recorded; already turned into samples */
+    int64_t steps_ahead;   /* of the ticks between */
+    double step_s;         /* of the last tick that was read; 0: none yet */
+    double *sample_s;      /* [samples]: of single steps; owned */
+    size_t samples;
+    double total_s; /* of all steps that were read */
+    int64_t total_steps;
+} clock_steps;
+
+/* s: the stream on which the steps end. */
+void clock_create(clock_steps *c, device *d, device_stream *s);
+void clock_destroy(clock_steps *c);
+/* After `steps` steps were enqueued; 0, before the first step and after every pause: what was enqueued since
+ * the last tick, and the time that passed, are no step's. */
+void clock_tick(clock_steps *c, int steps);
+/* Waits for what is outstanding. */
+void clock_flush(clock_steps *c);
+
+/* ---- timeline.c ---- */
+
+/* The timeline of a run's first steps, per rank: its streams, its comm stream and the thread that feeds them,
+ * from the probe of one step (or pass) of every TIMELINE_EVERY, for io/output/trace.h.
+ *
+ * Device events tell only how far they are apart, as a float: that of a few hundred steps is exact to a small
+ * part of one, so the first steps are kept. The device's clock is tied to the host's by events that the host
+ * waits for, before the first step and after the last one. Nothing is allocated and nothing waits between. */
+enum { TIMELINE_STEPS = 100, TIMELINE_EVERY = 16 };
+
+typedef struct timeline timeline;
+
+/* s: any stream of the device, idle. Collective (clocks are compared), as is timeline_write. */
+timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams);
+void timeline_destroy(timeline **t);
+/* For what is enqueued next, from this level to timeline_tick: one step, or those of a pass; NULL: it needs
+ * no probe. t: NULL where there is no timeline. */
+step_probe *timeline_probe(timeline *t, int64_t level);
+/* After `steps` steps were enqueued. Never waits. */
+void timeline_tick(timeline *t, int steps);
+/* Waits for the last step. */
+bool timeline_write(timeline *t, const char *path, sentence *why);
+
+/* ---- calibrate.c ---- */
+
+/* Short measurements at the start of a run, on the run's own fields with random values: the ceiling (a device
+ * copy of field size on all ranks at once) and how much of the halo exchange an overlapped step hides. */
+enum { OVERLAP_PAIRS = 9 };
+
+typedef struct overlap {
+    double step_s, step_without_comm_s, comm_s; /* medians: a step (or block of steps), the same without
+                                                 * its exchange, that alone */
+    double visible_s;     /* median of the differences of the pairs: what of the exchange the step does not
+                           * hide */
+    double uncertainty_s; /* of visible_s: half of its 95 % confidence interval, the longer half */
+    double hidden_fraction, hidden_uncertainty; /* 1 - visible / comm, in [0,1]; NaN: it cannot be said,
+                                                 * and `why` is the reason */
+    sentence why;                               /* "" where there is a fraction */
+} overlap;
+
+typedef struct calibrate_result {
+    double ceiling_bytes_per_s; /* all ranks; bytes read + written */
+    timer_straggler copies; /* whose copy of a byte takes longest, while all copy: a slow GPU or host shows
+                               here, where no neighbour waits for it */
+    overlap overlap;        /* the slowest rank's seconds; without a fraction where there is no halo, or
+                             * nothing can be said */
+} calibrate_result;
+
+/* Collective; leaves the fields' values meaningless. */
+calibrate_result calibrate(sim *s);
+
+/* The hidden part of the exchange, from pairs of seconds, each pair from the same moment, and as many of the
+ * exchange alone. There is no fraction where the exchange takes no longer than the uncertainty. */
+overlap overlap_of(const double with_s[OVERLAP_PAIRS], const double without_s[OVERLAP_PAIRS],
+                   const double comm_s[OVERLAP_PAIRS]);
 
 /* ---- restart.c ---- */
 
@@ -29,39 +118,42 @@ int dry_run(sim *s, const request *ask, sentence *why);
 
 /* ---- saver.c ---- */
 
-/* Checkpoints as the time loop sees them: one is due, the level is put aside and handed to the writer, steps
- * go on, and later it turns out whether the file was written. Of failures in a row rank 0 says the first,
- * where the run may go on. */
-typedef struct saver { /* lives as long as the sim; before saver_open all else is zero */
+/* The states and pictures of a run.
+ *
+ * Checkpoints: one is due, the level is put aside and handed to the writer, steps go on, and later it turns
+ * out whether the file was written. Of failures in a row rank 0 says the first, where the run may go on.
+ * Levels that the run keeps, for which the steps wait and which count as none: every output.every steps, from
+ * step 0 on, a state file in output.series and a frame of output.picture; the last one as output.final and
+ * output.picture. */
+typedef struct saver { /* lives as long as the sim; before it is opened all else is zero */
     sim *sim;
     clock_steps *ticks;    /* of the steps, which leaves out what holds them up */
     const char *deck_text; /* the resolved deck, stored in every state file; none of the three is owned */
-    state_writer *writer;  /* NULL until a checkpoint is sure to come */
+    state_writer *writer;  /* of checkpoints; NULL until one is sure to come */
+    state_writer *series, *final;  /* into output.series, of output.final; NULL: not asked for */
+    picture_scale scale;           /* of the frames, */
+    char frames[STATE_PATH_BYTES]; /* whose folder this is */
     snapshot *snapshot;
-    int64_t written; /* files that it has heard of */
+    int64_t written; /* checkpoints that it has heard of */
     bool failure_said;
-    bool no_folder; /* there can be no checkpoint, and no time limit of Slurm ends the run */
-    bool stop;      /* a write failed and the run is to end; ranks may learn of it at different steps */
-    sentence why;   /* of the last failure */
+    bool no_folder;  /* there can be no checkpoint, and no time limit of Slurm ends the run */
+    bool stop;       /* a write failed and the run is to end; ranks may learn of it at different steps */
+    double series_s; /* that levels took which are kept; this rank */
+    sentence why;    /* of the last failure */
 } saver;
 
 /* The folders of state files, which all hosts share, seen before the first step. 0, or the exit status with a
  * sentence that names the key, and the rank and host which does not see the folder as rank 0 does, or may not
- * write there; a note for a checkpoint.dir into which only a signal's would go. Leaves nothing. Collective.
- */
+ * write there; a note for a checkpoint.dir into which only a signal's would go. Leaves nothing. Collective,
+ * as are all below but the questions. */
 int saver_check_folders(saver *v, sentence *why);
 /* Is a checkpoint asked for: at steps, or at a time limit of the deck? */
 bool saver_is_sure(const config *c);
-
-/* A writer with these options, and those that the deck has for all states; rank 0 says what dead runs had
- * left there. *w is NULL with a status, and one sentence in why that names the key. Collective. */
-state_status saver_make_writer(state_writer **w, sim *s, const char *key, state_writer_options o,
-                               sentence *why);
-/* state_writer_begin; rank 0 says which state of another problem made room. Collective. */
-state_status saver_begin(state_writer *w, const state_request *r, sentence *why);
-/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake.
- * Collective. */
+/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake. */
 state_status saver_open(saver *v, sentence *why);
+/* What levels are kept with, before the first step; rank 0 says what dead runs had left there. 0, or the exit
+ * status with one sentence in why. */
+int saver_open_outputs(saver *v, sentence *why);
 void saver_close(saver *v);
 
 /* After every step; never waits. */
@@ -69,32 +161,16 @@ void saver_poll(saver *v);
 /* A checkpoint of this level, which all ranks know is to be made. waited_for: return only when it is on disk.
  * False: the run must end, with why; the same on all ranks. Opens the saver if need be. */
 bool saver_save(saver *v, bool waited_for);
-/* Waits for the last one. False as saver_save. Collective. */
+/* Waits for the last one. False as saver_save. */
 bool saver_finish(saver *v);
 
-/* ---- series.c ---- */
-
-/* The levels that a run keeps: every output.every steps, from step 0 on, a state file in output.series and a
- * frame of output.picture, for which the steps wait and which count as none; the last one as output.final and
- * output.picture. */
-typedef struct series { /* before series_open all else is zero */
-    sim *sim;
-    const char *deck_text;         /* the resolved deck, stored in every state file; neither is owned */
-    state_writer *writer, *final;  /* into output.series, of output.final; NULL: not asked for */
-    picture_scale scale;           /* of the frames, */
-    char folder[STATE_PATH_BYTES]; /* which stand there */
-} series;
-
 /* Is level one of those that are kept? */
-bool series_due(const config *c, int64_t level);
-/* The folders, before the first step; rank 0 says what dead runs had left there. 0, or the exit status with
- * one sentence in why. Collective, as are all below. */
-int series_open(series *v, sentence *why);
-/* This level, which is due; nothing else may use the sim's host memory meanwhile. False: why. */
-bool series_add(series *v, sentence *why);
+bool saver_keeps(const config *c, int64_t level);
+/* Keeps this level, behind the checkpoint under way: it reads the memory that a frame goes through. False as
+ * saver_save. */
+bool saver_keep(saver *v);
 /* The last level. False: why. */
-bool series_end(const series *v, sentence *why);
-void series_close(series *v);
+bool saver_end(const saver *v, sentence *why);
 
 /* ---- loop.c: progress, a line on a terminal, redrawn; plain lines where stderr is not one ---- */
 
@@ -142,7 +218,7 @@ void loop_catch_signals(void);
 typedef struct loop_result {
     loop_end end;
     int64_t steps_run;
-    double last_change; /* max |next - u| of the last checked level, NaN if none was */
+    double last_change;     /* max |next - u| of the last checked level, NaN if none was */
     int64_t infinite_level; /* the first checked level where it was NaN or infinite; -1: none */
     double norm_s, checkpoint_s, series_s, loop_s; /* this rank */
     sentence why;
@@ -154,8 +230,7 @@ typedef struct loop {
     timeline *timeline; /* NULL: none, as for kinds with transposes */
     saver *checkpoints; /* takes those that the deck asks for, and the one that a signal asks for, and is then
                          * opened if need be; the caller closes it */
-    series *frames;
-    double start_s;             /* when the run began */
+    double start_s;     /* when the run began */
     double ceiling_bytes_per_s; /* of all ranks' copies, for the line of progress */
 } loop;
 

@@ -1,7 +1,13 @@
 #include "run/loop.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/cmd.h"
 #include "files/replace.h"
+#include "output/picture.h"
+#include "ranks/check.h"
+#include "ranks/timer.h"
 #include "run/watchdog.h"
 #include "state/state_folder.h"
 
@@ -35,8 +41,10 @@ int saver_check_folders(saver *v, sentence *why)
     return 0;
 }
 
-state_status saver_make_writer(state_writer **w, sim *s, const char *key, state_writer_options o,
-                               sentence *why)
+/* A writer with these options, and those that the deck has for all states; rank 0 says what dead runs had
+ * left there. *w is NULL with a status, and one sentence in why that names the key. */
+static state_status make_writer(state_writer **w, sim *s, const char *key, state_writer_options o,
+                                sentence *why)
 {
     sentence note, reason = { "" };
     state_status status;
@@ -48,7 +56,8 @@ state_status saver_make_writer(state_writer **w, sim *s, const char *key, state_
     return status;
 }
 
-state_status saver_begin(state_writer *w, const state_request *r, sentence *why)
+/* Rank 0 says which state of another problem made room. */
+static state_status begin(state_writer *w, const state_request *r, sentence *why)
 {
     const state_status status = state_writer_begin(w, r, why);
     const state_stats stats = state_writer_stats(w);
@@ -65,7 +74,7 @@ state_status saver_open(saver *v, sentence *why)
         .keep = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every },
         .async = c->checkpoint.async && !sim_has_free_level(s),
     };
-    const state_status status = saver_make_writer(&v->writer, s, "checkpoint.dir", o, why);
+    const state_status status = make_writer(&v->writer, s, "checkpoint.dir", o, why);
     if (status != STATE_OK) return status;
     if (c->checkpoint.async && sim_has_free_level(s))
         plan_add_note(&s->plan, false,
@@ -78,6 +87,8 @@ state_status saver_open(saver *v, sentence *why)
 void saver_close(saver *v)
 {
     state_writer_destroy(&v->writer);
+    state_writer_destroy(&v->series);
+    state_writer_destroy(&v->final);
     snapshot_destroy(&v->snapshot);
 }
 
@@ -130,7 +141,7 @@ bool saver_save(saver *v, bool waited_for)
     watchdog_phase("checkpoint");
     snapshot_take(v->snapshot, v->deck_text, &level);
     const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
-    hear(v, saver_begin(v->writer, &asked, &v->why), waited_for);
+    hear(v, begin(v->writer, &asked, &v->why), waited_for);
     watchdog_phase("steps");
     if (!goes_on && !v->stop) wait_for(v, waited_for);
     clock_tick(v->ticks, 0);
@@ -141,4 +152,97 @@ bool saver_finish(saver *v)
 {
     if (v->writer) wait_for(v, false);
     return !v->stop;
+}
+
+/* ---- levels that the run keeps ---- */
+
+static bool keeps_states(const config *c) { return c->output.every > 0 && c->output.series[0]; }
+static bool keeps_frames(const config *c) { return c->output.every > 0 && c->output.picture[0]; }
+
+bool saver_keeps(const config *c, int64_t level)
+{
+    return (keeps_states(c) || keeps_frames(c)) && level % c->output.every == 0;
+}
+
+static state_status open_frames(saver *v, sentence *why)
+{
+    const sim *s = v->sim;
+    const config *c = s->cfg;
+    sentence reason = { "" };
+    v->scale = (picture_scale){ .low = c->output.picture_low,
+                                .high = c->output.picture_high,
+                                .fixed = c->output.picture_low < c->output.picture_high };
+    (void)frames_folder(v->frames, sizeof v->frames, c->output.picture); /* longer than any path of a deck */
+    state_status status = STATE_OK;
+    if (s->top.rank == 0) { /* it draws for all */
+        status = state_make_folder(v->frames, &reason);
+        /* a run that goes on keeps the frames up to its first level */
+        const int code = status == STATE_OK ? frames_clear(v->frames, s->level > 0 ? s->level : -1) : 0;
+        if (code)
+            status = state_fail(STATE_IO, &reason, "an older run's frames in %.700s cannot be deleted: %s",
+                                v->frames, strerror(code));
+    }
+    status = state_agree(s->top.comm, status, &reason);
+    if (status != STATE_OK) sentence_set(why, "output.picture: %s", reason.text);
+    return status;
+}
+
+int saver_open_outputs(saver *v, sentence *why)
+{
+    const config *c = v->sim->cfg;
+    const state_writer_options final = { .file = c->output.final, .one_file_bytes = STATE_ONE_FILE_BYTES },
+                               states = { .folder = c->output.series,
+                                          .one_file_bytes = STATE_ONE_FILE_BYTES };
+    state_status status = STATE_OK;
+    if (c->output.final[0]) status = make_writer(&v->final, v->sim, "output.final", final, why);
+    if (status == STATE_OK && keeps_states(c))
+        status = make_writer(&v->series, v->sim, "output.series", states, why);
+    if (status == STATE_OK && keeps_frames(c)) status = open_frames(v, why);
+    return state_exit(status);
+}
+
+/* The picture of this level; scale NULL: in colours of its own. */
+static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
+{
+    const config *c = s->cfg;
+    const sim_field f = sim_main_field(s);
+    const decomp *dec = &f.grid->dec;
+    const void *data = sim_host_copy(s, f, 0);
+    char title[256];
+    snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", kind_name(c->problem.kind),
+             (long long)c->grid.nx, (long long)c->grid.ny, (long long)s->level);
+    return picture_write(s->top.comm, path, c->problem.type, dec->nx, dec->ny, dec->own, data, title, scale,
+                         why);
+}
+
+static bool write_level(const saver *v, state_writer *w, sentence *why)
+{
+    state_level level;
+    sim_snapshot(v->sim, v->deck_text, &level);
+    return begin(w, &(state_request){ .level = &level }, why) == STATE_OK;
+}
+
+bool saver_keep(saver *v)
+{
+    char path[STATE_PATH_BYTES + 32];
+    if (!saver_finish(v)) return false;
+    const double begin_s = timer_now_s();
+    clock_flush(v->ticks);
+    watchdog_phase("series");
+    frames_path(path, sizeof path, v->frames, v->sim->level);
+    const bool ok = (!v->series || write_level(v, v->series, &v->why)) &&
+                    (!keeps_frames(v->sim->cfg) || draw(v->sim, path, &v->scale, &v->why));
+    watchdog_phase("steps");
+    clock_tick(v->ticks, 0);
+    v->series_s += timer_now_s() - begin_s;
+    return ok;
+}
+
+bool saver_end(const saver *v, sentence *why)
+{
+    const config *c = v->sim->cfg;
+    picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
+    if (v->final && !write_level(v, v->final, why)) return false;
+    return !c->output.picture[0] ||
+           draw(v->sim, c->output.picture, asked.low < asked.high ? &asked : NULL, why);
 }

@@ -1,4 +1,4 @@
-#include "run/clock.h"
+#include "run/loop.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,8 +33,8 @@ static const struct {
 enum { ANCHOR_TRIES = 20 };
 enum { FIRST, LAST, SPARE, EVENTS }; /* of the two anchors, and one more to try with */
 
-typedef struct anchor { /* one instant on both clocks; device_s: since the first anchor */
-    double device_s, host_s, error_s;
+typedef struct anchor { /* when the host saw an event pass */
+    double host_s, error_s;
 } anchor;
 
 struct timeline {
@@ -43,7 +43,8 @@ struct timeline {
     device_stream *stream;
     int streams;
     device_event *event[EVENTS];
-    anchor first;                  /* the device's clock starts there */
+    anchor first;                  /* the device's clock starts there, */
+    double rate;                   /* seconds of the host in one of the device, since; by timeline_write */
     step_probe *probe;             /* [TIMELINE_STEPS]; */
     int64_t level[TIMELINE_STEPS]; /* the step's or pass's last; */
     int probes;                    /* whose steps are enqueued; */
@@ -51,11 +52,18 @@ struct timeline {
     int64_t next;                  /* level from which the next one is wanted */
 };
 
-static double position_s(timeline *t, device_event *e)
+/* On the device's clock, since the first anchor. */
+static double position_s(const timeline *t, device_event *e)
 {
     double seconds = 0;
     DEVICE_CALL(t->d, event_seconds, t->event[FIRST], e, &seconds);
     return seconds;
+}
+
+/* On the host's clock. */
+static double passed_s(const timeline *t, device_event *e)
+{
+    return t->first.host_s + t->rate * position_s(t, e);
 }
 
 /* The event passed between two looks at the clock; of some tries the narrowest counts, and is left in its
@@ -63,14 +71,14 @@ static double position_s(timeline *t, device_event *e)
 static anchor drop_anchor(timeline *t, int place)
 {
     device *d = t->d;
-    anchor best = { 0, 0, INFINITY };
+    anchor best = { 0, INFINITY };
     for (int i = 0; i < ANCHOR_TRIES; i++) {
         const double begin_s = timer_now_s();
         DEVICE_CALL(d, event_record, t->event[SPARE], t->stream);
         DEVICE_CALL(d, event_sync, t->event[SPARE]);
         const double error_s = 0.5 * (timer_now_s() - begin_s);
         if (error_s >= best.error_s) continue;
-        best = (anchor){ 0, begin_s + error_s, error_s };
+        best = (anchor){ begin_s + error_s, error_s };
         device_event *const narrowest = t->event[SPARE];
         t->event[SPARE] = t->event[place];
         t->event[place] = narrowest;
@@ -116,18 +124,18 @@ void timeline_tick(timeline *t, int steps)
     t->level[t->probes++] += steps;
 }
 
-static trace_span span_of(timeline *t, int probe, int name, int stream)
+static trace_span span_of(const timeline *t, int probe, int name, int stream)
 {
     const step_probe *p = &t->probe[probe];
     const int from = spans[name].from + 2 * stream, to = spans[name].to + 2 * stream;
     const bool host = spans[name].track == TRACK_HOST;
-    return (trace_span){ host ? p->host_s[from] : position_s(t, p->event[from]),
-                         host ? p->host_s[to] : position_s(t, p->event[to]), t->level[probe],
+    return (trace_span){ host ? p->host_s[from] : passed_s(t, p->event[from]),
+                         host ? p->host_s[to] : passed_s(t, p->event[to]), t->level[probe],
                          (int)spans[name].track + stream, name };
 }
 
-/* Times of events on the device's clock, of the host on its own. Returns how many. */
-static int all_spans(timeline *t, trace_span *to)
+/* Returns how many. */
+static int all_spans(const timeline *t, trace_span *to)
 {
     int count = 0;
     for (int i = 0; i < t->probes; i++) {
@@ -138,19 +146,6 @@ static int all_spans(timeline *t, trace_span *to)
         for (int name = first; name < end; name++) to[count++] = span_of(t, i, name, 0);
     }
     return count;
-}
-
-static void to_host_clock(const timeline *t, const anchor *last, trace_span *span, int count)
-{
-    const double worst_s = fmax(t->first.error_s, last->error_s);
-    /* Over a short time the anchors' errors are more than any drift. */
-    const double rate =
-        last->device_s * 1e-4 > worst_s ? (last->host_s - t->first.host_s) / last->device_s : 1;
-    for (trace_span *s = span; s < span + count; s++) {
-        if (s->track == TRACK_HOST) continue;
-        s->begin_s = t->first.host_s + rate * s->begin_s;
-        s->end_s = t->first.host_s + rate * s->end_s;
-    }
 }
 
 bool timeline_write(timeline *t, const char *path, sentence *why)
@@ -164,10 +159,11 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
     }
     trace_span *const span =
         CHECK_ALLOC(malloc(sizeof *span * (size_t)(t->streams + SPANS) * (size_t)(t->probes + 1)));
-    anchor last = drop_anchor(t, LAST); /* waits for all steps */
-    last.device_s = position_s(t, t->event[LAST]);
+    const anchor last = drop_anchor(t, LAST); /* waits for all steps */
+    const double error_s = fmax(t->first.error_s, last.error_s), device_s = position_s(t, t->event[LAST]);
+    /* over a short time the anchors' errors are more than any drift */
+    t->rate = device_s * 1e-4 > error_s ? (last.host_s - t->first.host_s) / device_s : 1;
     const int count = all_spans(t, span);
-    to_host_clock(t, &last, span, count);
     const bool cuda = device_computing(t->d)->kind == DEVICE_CUDA;
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
              cuda ? "gpu" : "host device", cuda ? t->d->ordinal : t->d->threads);
@@ -179,7 +175,7 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
                                  .span = span,
                                  .spans = count,
                                  .clock = trace_measure_offset(t->top->comm),
-                                 .device_error_s = fmax(t->first.error_s, last.error_s) };
+                                 .device_error_s = error_s };
     const bool written = trace_write(t->top->comm, path, &all, why);
     free(span);
     return written;

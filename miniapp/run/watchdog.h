@@ -1,7 +1,7 @@
 /* A run that goes nowhere ends, with a word from every rank, instead of hanging: a thread looks whether the
  * main one makes progress.
  *
- * Progress is a step that was enqueued, or a new phase; the host is never far ahead of its device (clock.h),
+ * Progress is a step that was enqueued, or a new phase; the host is never far ahead of its device (loop.h),
  * so a device that hangs shows too. Neither MPI nor the device is called: both may be what hangs. A rank that
  * says nothing is the one to look at. */
 #pragma once

@@ -1,6 +1,6 @@
 /* Everything that a run holds: topology, device, decompositions, fields, passes, streams; what was chosen for
  * the choices that the deck left open; and what can be asked of it. sim_setup.c makes it and destroys it,
- * sim_state.h fills and reads its fields, sim_advance.c takes its steps. Which buffers a kind needs:
+ * sim_state.c fills and reads its fields, sim_advance.c takes its steps. Which buffers a kind needs:
  *
  *   linear kinds  now: the present level; next: where the next step or pass leaves its own. Of two levels a
  *                 step writes over the level before (next.u is now.prev, next.prev is now.u), and a block of
@@ -18,6 +18,7 @@
 #include "state/state.h"
 #include "step/step.h"
 #include "topology/topology.h"
+#include "transports/peer.h"
 
 enum { SIM_FIELDS_MAX = 4 };
 
@@ -50,6 +51,12 @@ typedef struct sim_formula {
     value initial;       /* tables.base with those pointers */
 } sim_formula;
 
+/* Through which persistent passes exchange (device.h). */
+typedef struct sim_persistent {
+    peer *peers;              /* NULL: no such pass was tried or taken */
+    persistent_memory memory; /* this rank's, and that of those that own the rows above and below */
+} sim_persistent;
+
 typedef struct sim {
     const config *cfg;
     problem prob;
@@ -62,7 +69,7 @@ typedef struct sim {
     step_streams streams;
     step_pass pass;
     sim_transposed transposed;
-    persistent_links *persistent; /* NULL: no persistent pass was tried or taken */
+    sim_persistent persistent;
     graph_batch *batch;           /* feed graph; NULL: steps are enqueued one by one */
     sim_formula formula;
 
@@ -84,10 +91,60 @@ typedef struct sim {
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
 void sim_destroy(sim *s);
 
-/* ---- sim_state.c ---- */
+/* ---- sim_state.c: the fields' values: where they come from, where they go, what is measured on them ---- */
 
 void sim_wait(sim *s); /* for everything enqueued */
 int64_t sim_own_cells(const sim *s);
+/* The fields of s, each once: the present level's, then the one that a step writes. Returns how many. */
+int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
+/* Those of the present level, in the order of a state file. Returns how many. */
+int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX]);
+/* The one that stands for all of them: /fields/u, or /fields/b. */
+sim_field sim_main_field(const sim *s);
+
+/* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the
+ * rows, and something to time on that is not zero. Again only after steps: many of them leave nothing, or
+ * infinities. */
+void sim_touch(sim *s);
+/* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */
+int sim_initialise(sim *s, sentence *why);
+/* The level of a state. STATE_* as in state_status.h. */
+state_status sim_load(sim *s, const state_info *from, sentence *why);
+/* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and
+ * stay the sim's). deck_text must outlive it. */
+void sim_state_describe(sim *s, const char *deck_text, state_level *level);
+/* Fills a level to be written: copies own cells to host memory and computes this rank's shares of the
+ * fingerprints.
+ * Valid until the next call. deck_text must outlive it. */
+void sim_snapshot(sim *s, const char *deck_text, state_level *level);
+
+/* The number that a reduction has left on this rank's device; waits for it. */
+uint64_t sim_result(sim *s);
+/* The largest over all ranks of a number that is given by its bits (cell_abs_bits); NaN if there is any. */
+double sim_most(MPI_Comm comm, uint64_t mine);
+/* The fingerprint of the present level's main field. All ranks get it. */
+uint64_t sim_fingerprint(sim *s);
+/* max |field - v| over all ranks; NaN if any cell is. */
+double sim_max_error(sim *s, sim_field field, const value *v);
+/* The cells of the main field that are NaN or infinite, over all ranks, and the first of them in file order.
+ * Takes as long as a norm, where there are some as a copy to the host. Collective. */
+int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y);
+/* Own cells in host memory, dense rows, in snapshot[slot] or in the memory of the next level; valid until the
+ * slot's next use, or until the next step. */
+const void *sim_host_copy(sim *s, sim_field field, int slot);
+/* Transpose: the 1024 values of VALUE_COUNT, put where the device reads them; v->table then points there. */
+void sim_set_count_table(sim *s, value *v, const double *table);
+
+/* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier
+ * fail. Else nothing. */
+void sim_inject_fault(sim *s);
+/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory
+ * that is not allocated. */
+void sim_inject_device_error(sim *s);
+
+/* Where fields are in host memory and a visit to the device takes many steps, what is put aside goes where
+ * the next level will be, and takes no memory of its own. No step may be taken while it is in use. */
+bool sim_has_free_level(const sim *s);
 
 /* ---- sim_advance.c ---- */
 
@@ -134,9 +191,65 @@ double sim_bytes_moved_per_pass(const sim *s);
 /* Bytes that this rank sends then, to neighbours and in transposes. */
 double sim_sent_bytes(const sim *s);
 
+/* ---- snapshot.c ---- */
+
+
+/* A level put aside for a checkpoint while the next steps overwrite it.
+ *
+ * Where the device's memory has room for the level once more, it is copied there between two steps (a copy at
+ * the device's full rate, which is all that the steps wait for), and from there to pinned host memory on a
+ * stream of low priority beside them. Without that room it is copied to the host at once and the steps wait
+ * for it: they may not overwrite what is still read, and the one step that could be let pass is nothing
+ * beside the copy. On the host device, where there is one memory, the same. Fields that stream through the
+ * device are put aside where the next level will be (sim_has_free_level): steps wait for the file too.
+ * Fingerprints are computed of what was put aside. Nothing is allocated after snapshot_create. */
+typedef struct snapshot snapshot;
+
+/* The level's second place is the host memory of sim's own snapshots (sim_state_describe). */
+snapshot *snapshot_create(sim *s);
+void snapshot_destroy(snapshot **p);
+/* Puts the level aside and describes it in *state; what was put aside before is lost. Enqueues only. */
+void snapshot_take(snapshot *p, const char *deck_text, state_level *level);
+/* state_request.ready; the owner is the snapshot. */
+bool snapshot_ready(void *owner, state_level *level, double *held_s);
+/* state_request.idle: is all done that was enqueued before snapshot_mark, or before the level was taken? */
+bool snapshot_idle(void *owner);
+void snapshot_mark(snapshot *p);
+
 /* ---- sim_trial.c ---- */
 
 /* Once the simulation is made: the kernel's variant. Its name is that of the kernel which takes the run's
  * steps. */
 void sim_trial_choose_variant(sim *s);
 const char *sim_trial_variant_name(const sim *s, int variant);
+
+
+/* The plan's questions, answered by trials of a few passes and exchanges on the run's own fields, of which
+ * the slowest rank decides. Collective; they cost the fields' values. */
+typedef struct sim_trial {
+    sim *s;
+    double probes_s;         /* that the transports' first exchanges took so far */
+    bool aware_known, aware; /* aware_works's answer */
+    sentence aware_why;
+} sim_trial;
+
+/* t outlives the answer. how_long: else only what can be had is asked. */
+plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long);
+
+/* ---- sim_parts.c ---- */
+
+/* The parts of a simulation, made as its plan has them; what is there already stays. For sim_create, and for
+ * the trials that the plan asks for while it is made. All but sim_make_fields are collective. */
+void sim_make_fields(sim *s);
+/* Streams and the stencil's pass; the pass anew where the plan now takes other blocks of steps. */
+void sim_make_pass(sim *s);
+/* The pass over the transposed field, for kinds that go by lines. */
+void sim_make_transposed_pass(sim *s);
+/* Steps with in-kernel exchange; false with the reason, on all ranks. */
+bool sim_make_inkernel(sim *s, sentence *why);
+/* The memory and links of persistent passes; false with the reason, on all ranks. */
+bool sim_make_persistent(sim *s, sentence *why);
+/* The distributed transposes over t; false with the reason, on all ranks, where it cannot carry them. */
+bool sim_make_redists(sim *s, transport_kind t, sentence *why);
+/* All of them, once the plan is complete. */
+void sim_make_parts(sim *s);

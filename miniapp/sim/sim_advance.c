@@ -8,7 +8,6 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "sim/sim_state.h"
 
 /* next is the present level now. */
 static void swap_levels(sim *s)
@@ -83,13 +82,6 @@ static void advance_sweep(sim *s)
     swap_levels(s);
 }
 
-/* A graph holds whole passes, and of blocks none with its norm. */
-static bool is_captured(const sim *s, int steps, bool norm, const step_probe *probe)
-{
-    const int block = s->plan.block_steps;
-    return s->batch && !probe && steps % block == 0 && (block == 1 || !norm);
-}
-
 int sim_advance(sim *s, sim_request r)
 {
     const kind_row *kind = config_kind_of(s->cfg);
@@ -98,6 +90,8 @@ int sim_advance(sim *s, sim_request r)
         s->batch && !r.probe ? captured_at_once(s, r.steps, due) : steps_at_once(s, r.steps, due, 1);
     const bool norm = divides(r.norm_every, s->level + steps) && takes_norm(s, steps);
     const int block = s->plan.block_steps, passes = (steps + block - 1) / block;
+    /* a graph holds whole passes, and of blocks none with its norm */
+    const bool captured = s->batch && !r.probe && steps % block == 0 && (block == 1 || !norm);
     (void)fp_default();
     s->touched = false;
 
@@ -111,7 +105,7 @@ int sim_advance(sim *s, sim_request r)
         step_job j = { .next = s->next, .cur = s->now, .steps = steps, .exchange = r.exchange,
                        .norm = norm ? s->result : NULL, .probe = r.probe };
         step_ready(&s->streams, &s->pass, &j);
-        if (is_captured(s, steps, norm, r.probe)) graph_batch_launch(s->batch, &j, passes);
+        if (captured) graph_batch_launch(s->batch, &j, passes);
         else step_take(&s->streams, &s->pass, j);
         step_taken(&s->streams, &s->pass, &j, passes);
         if (passes % 2 != 0) swap_levels(s);

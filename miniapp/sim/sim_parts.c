@@ -1,8 +1,10 @@
-#include "sim/sim_parts.h"
+#include "sim/sim.h"
+
+#include <string.h>
 
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "sim/sim_state.h"
 #include "streaming/streaming.h"
 
 static void alloc_field(sim *s, const plan_grid *g, void **out)
@@ -88,7 +90,7 @@ void sim_make_pass(sim *s)
     }
     step_setup of = setup_of(s, &p->grid, &s->cfg->grid.sides, &p->choice);
     of.block_steps = p->block_steps;
-    if (p->persistent) of.persistent = persistent_links_memory(s->persistent);
+    if (p->persistent) of.persistent = &s->persistent.memory;
     step_pass_create(&s->pass, &of);
 }
 
@@ -104,20 +106,40 @@ void sim_make_transposed_pass(sim *s)
 
 bool sim_make_inkernel(sim *s, sentence *why)
 {
-    void *const fields[2] = { s->now.u, s->next.u };
-    step_pass *p = &s->pass;
-    if (!p->inkernel) p->inkernel = inkernel_pass_create(&p->of, &p->sides, fields, why);
-    return p->inkernel != NULL;
+    return inkernel_pass_create(&s->pass, (void *[]){ s->now.u, s->next.u }, why);
+}
+
+/* Tiles are cut alike if as many bytes are wanted for as many cells; so is what is to be waited for. */
+static bool same_on_all(const field_shape *f, size_t bytes, MPI_Comm comm)
+{
+    int64_t most[3] = { (int64_t)bytes, f->nx, f->ny };
+    MPI_CHECK(ranks_allreduce(most, 3, MPI_INT64_T, MPI_MAX, comm));
+    return agree_all(most[0] == (int64_t)bytes && most[1] == f->nx && most[2] == f->ny, comm);
 }
 
 bool sim_make_persistent(sim *s, sentence *why)
 {
-    const plan_grid *g = &s->plan.grid;
+    const decomp *dec = &s->plan.grid.dec;
+    const field_shape *f = &s->plan.grid.shape;
     const boundary *sides = &s->cfg->grid.sides;
-    if (s->persistent) return true;
-    s->persistent = persistent_links_create(&g->dec, s->dev, &g->shape, sides, s->top.comm, why);
-    if (!s->persistent) return false;
-    DEVICE_CALL(s->dev, persistent_prepare, &g->shape, sides, g->dec.ranks_y > 1);
+    sim_persistent *const l = &s->persistent;
+    const size_t bytes = s->dev->persistent_bytes(s->dev, f, sides, dec->ranks_y > 1);
+    int rank[2], count = 0;
+    void *theirs[2], **of[2];
+    if (l->peers) return true;
+    if (dec->ranks_x > 1 || !same_on_all(f, bytes, s->top.comm) || bytes == 0)
+        return sentence_refuse(why,
+                               "the GPUs' registers do not hold the field, or hold different parts of it");
+    for (int up = 1; up >= 0 && dec->ranks_y > 1; up--) {
+        of[count] = up ? &l->memory.above : &l->memory.below;
+        rank[count] = dec->neighbour[decomp_direction(0, up ? -1 : 1)];
+        if (rank[count] >= 0) count++;
+    }
+    l->peers = peer_create(s->dev, rank, count, bytes, theirs, s->top.comm, why);
+    if (!l->peers) return false;
+    l->memory.here = peer_own(l->peers);
+    for (int i = 0; i < count; i++) *of[i] = theirs[i];
+    DEVICE_CALL(s->dev, persistent_prepare, f, sides, dec->ranks_y > 1);
     return true;
 }
 
@@ -151,7 +173,7 @@ void sim_make_parts(sim *s)
     sentence why = { "" };
     sim_make_fields(s);
     make_streams(s);
-    if (!p->persistent) persistent_links_destroy(&s->persistent);
+    if (!p->persistent) peer_destroy(&s->persistent.peers);
     if (p->persistent && !sim_make_persistent(s, &why))
         check_fail(__FILE__, __LINE__, "persistent passes", why.text);
     if (kind->stencil) sim_make_pass(s);
@@ -165,19 +187,29 @@ void sim_make_parts(sim *s)
     s->batch = graph_batch_create(&s->streams, &s->pass, fields, s->cfg->time.norm_every == 1);
 }
 
-void sim_destroy_parts(sim *s)
+void sim_destroy(sim *s)
 {
-    redist_destroy(&s->transposed.to);
-    redist_destroy(&s->transposed.from);
-    graph_batch_destroy(&s->batch);
-    persistent_links_destroy(&s->persistent);
-    step_pass_destroy(&s->pass);
-    step_pass_destroy(&s->transposed.pass);
-    step_streams_destroy(&s->streams);
-    for (int i = 0; i < 2; i++)
-        if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
     sim_field field[SIM_FIELDS_MAX];
-    for (int i = sim_fields(s, field); i-- > 0;) free_device(s, field[i].cells);
-    free_device(s, s->result);
-    if (s->result_host) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->result_host);
+    if (s->dev) {
+        sim_wait(s);
+        redist_destroy(&s->transposed.to);
+        redist_destroy(&s->transposed.from);
+        graph_batch_destroy(&s->batch);
+        peer_destroy(&s->persistent.peers);
+        step_pass_destroy(&s->pass);
+        step_pass_destroy(&s->transposed.pass);
+        step_streams_destroy(&s->streams);
+        for (int i = 0; i < 2; i++)
+            if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
+        for (int i = sim_fields(s, field); i-- > 0;) free_device(s, field[i].cells);
+        free_device(s, s->result);
+        free_device(s, s->formula.device_tables);
+        if (s->result_host) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->result_host);
+        for (int i = 0; i < STATE_FIELDS_MAX; i++)
+            if (s->snapshot[i]) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->snapshot[i]);
+        problem_tables_free(&s->formula.tables);
+        device_destroy(&s->dev);
+    }
+    topology_destroy(&s->top);
+    memset(s, 0, sizeof *s);
 }

@@ -7,7 +7,7 @@
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "sim/sim_parts.h"
+#include "sim/sim.h"
 #include "streaming/streaming.h"
 
 /* The formula with a copy of its tables that the device reads. */
@@ -41,12 +41,6 @@ static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const bounda
     return agree_all(s->dev->persistent_bytes(s->dev, &rank, sides, f->ranks > 1) > 0, s->top.comm);
 }
 
-/* Facts that differ from rank to rank, agreed on; owned. */
-typedef struct common_facts {
-    plan_room *room;
-    sentence no_graphs;
-} common_facts;
-
 /* Device memory that this rank may fill. */
 static plan_room room_of(const sim *s, device *d)
 {
@@ -57,40 +51,35 @@ static plan_room room_of(const sim *s, device *d)
     return mine;
 }
 
-static plan_facts facts_of(sim *s, common_facts *all)
+/* Facts that differ from rank to rank are agreed on. */
+static int make_plan(sim *s, const plan_through *through, bool how_long, sentence *why)
 {
     device *d = s->dev;
-    const char *no_graphs = d->no_graphs;
+    const topology *top = &s->top;
+    const plan_room mine = room_of(s, d);
+    plan_room *const room = CHECK_CALLOC(top->ranks, sizeof mine);
+    sentence no_graphs;
+    sim_trial t;
     plan_facts f = { .device = d->kind,
+                     .through = through,
                      .threads = d->threads,
-                     .rank = s->top.rank,
-                     .ranks = s->top.ranks,
-                     .hosts = s->top.hosts,
-                     .most_on_device = s->top.ranks_on_device,
-                     .mpi_claims_cuda = s->top.mpi_claims_cuda,
+                     .rank = top->rank,
+                     .ranks = top->ranks,
+                     .hosts = top->hosts,
+                     .host_of = top->where->of,
+                     .most_on_device = top->ranks_on_device,
+                     .room = room,
+                     .mpi_claims_cuda = top->mpi_claims_cuda,
                      .block_steps = block_steps,
                      .persistent = persistent,
                      .owner = s };
-    const plan_room mine = room_of(s, d);
-    all->room = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
-    MPI_CHECK(ranks_allgather(&mine, sizeof mine, all->room, s->top.comm));
-    MPI_CHECK(ranks_allreduce(&f.most_on_device, 1, MPI_INT, MPI_MAX, s->top.comm));
-    sentence_set(&all->no_graphs, "%s", no_graphs ? no_graphs : "");
-    if (!agree_or_say(!no_graphs, &all->no_graphs, s->top.comm)) f.no_graphs = all->no_graphs.text;
-    f.host_of = s->top.where->of;
-    f.room = all->room;
-    return f;
-}
-
-static int make_plan(sim *s, const plan_through *through, bool how_long, sentence *why)
-{
-    common_facts all;
-    sim_trial t;
-    plan_facts facts = facts_of(s, &all);
-    facts.through = through;
+    MPI_CHECK(ranks_allgather(&mine, sizeof mine, room, top->comm));
+    MPI_CHECK(ranks_allreduce(&f.most_on_device, 1, MPI_INT, MPI_MAX, top->comm));
+    sentence_set(&no_graphs, "%s", d->no_graphs ? d->no_graphs : "");
+    if (!agree_or_say(!d->no_graphs, &no_graphs, top->comm)) f.no_graphs = no_graphs.text;
     const plan_trial trial = sim_trial_of(&t, s, how_long);
-    const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &facts, &trial }, why);
-    free(all.room);
+    const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &f, &trial }, why);
+    free(room);
     return status;
 }
 
@@ -115,30 +104,10 @@ static plan_through stream_through(sim *s, const char *because)
     return t;
 }
 
-/* Streamed rows are slow where a program that is forgotten fills the device. fault.h: memory_taken:PERCENT */
-static void note_taken_memory(sim *s, device *through)
-{
-    size_t free_bytes = 0, total_bytes = 0;
-    sentence taken;
-    DEVICE_CALL(through, memory_info, &free_bytes, &total_bytes);
-    const int made_up = fault_asked("memory_taken");
-    const size_t used_bytes = made_up < 0 ? total_bytes - free_bytes : total_bytes / 100 * (size_t)made_up;
-    const bool asked = s->cfg->run.device_memory_bytes == 0 || made_up >= 0,
-               by_others = asked && used_bytes > total_bytes / 10;
-    sentence_set(&taken,
-                 "other programs hold %s of the %s of the device of rank %d on %s: fields are in host "
-                 "memory, and steps are slower",
-                 figure_bytes((double)used_bytes).text, figure_bytes((double)total_bytes).text, s->top.rank,
-                 s->top.host);
-    if (!agree_or_say(!by_others, &taken, s->top.comm))
-        plan_add_note(&s->plan, false, "%s", taken.text);
-}
-
 /* Fields are on the device where they fit, or where the deck says so. */
 static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
 {
     const config *c = s->cfg;
-    device *const own = s->dev;
     sentence there = { "" };
     plan_through through;
     if (c->run.memory != CONFIG_MEMORY_HOST) {
@@ -152,7 +121,6 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     }
     through = stream_through(s, there.text[0] ? there.text : "run.memory asks for it");
     const int status = make_plan(s, &through, how_long, why);
-    if (status == 0 && there.text[0]) note_taken_memory(s, own);
     if (status == 0 || !there.text[0]) return status;
     const sentence here = *why;
     sentence_set(why, "%s; %s", there.text, here.text);
@@ -172,19 +140,6 @@ static void note_other_devices(sim *s)
         plan_add_note(&s->plan, false, "%s", other.text);
 }
 
-/* of_device: of the choice of devices, or "". */
-static void add_notes(sim *s, const char *of_device)
-{
-    if (of_device[0]) plan_add_note(&s->plan, false, "%s", of_device);
-    if (s->top.hosts > 1) note_other_devices(s);
-    if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes > 0)
-        plan_add_note(&s->plan, true,
-                      "output.trace: there is no timeline for kind %s, only for kinds without transposes; "
-                      "none is written",
-                      kind_name(s->cfg->problem.kind));
-    if (s->prob.warning[0]) plan_add_note(&s->plan, false, "%s", s->prob.warning);
-}
-
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
 {
     sentence note;
@@ -197,29 +152,19 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
     s->created.device_s = timer_lap_s(&mark_s);
     problem_make(&s->prob, cfg);
-    problem_warn_of_growth(&s->prob, cfg);
     if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     const int status = make_plan_of_memory(s, how_long, why);
     if (status != 0) return status;
-    add_notes(s, note.text);
+    if (note.text[0]) plan_add_note(&s->plan, false, "%s", note.text);
+    if (s->top.hosts > 1) note_other_devices(s);
+    if (cfg->output.trace[0] && config_kind_of(cfg)->transposes > 0)
+        plan_add_note(&s->plan, true,
+                      "output.trace: there is no timeline for kind %s, only for kinds without transposes; "
+                      "none is written",
+                      kind_name(cfg->problem.kind));
+    if (s->prob.warning[0]) plan_add_note(&s->plan, false, "%s", s->prob.warning);
     sim_make_parts(s);
     make_tables(s);
     s->created.passes_s = timer_lap_s(&mark_s) - s->created.fields_s - s->created.transport_s;
     return 0;
-}
-
-void sim_destroy(sim *s)
-{
-    device *d = s->dev;
-    if (d) {
-        sim_wait(s);
-        sim_destroy_parts(s);
-        if (s->formula.device_tables) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, s->formula.device_tables);
-        for (int i = 0; i < STATE_FIELDS_MAX; i++)
-            if (s->snapshot[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, s->snapshot[i]);
-        problem_tables_free(&s->formula.tables);
-        device_destroy(&s->dev);
-    }
-    topology_destroy(&s->top);
-    memset(s, 0, sizeof *s);
 }

@@ -1,4 +1,4 @@
-#include "sim/sim_parts.h"
+#include "sim/sim.h"
 
 #include <assert.h>
 #include <math.h>
@@ -8,7 +8,6 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "ranks/trial.h"
-#include "sim/sim_state.h"
 
 static sim *sim_of(void *context) { return ((sim_trial *)context)->s; }
 
@@ -99,18 +98,17 @@ static const double exchanges_budget_s = 0.05;
 static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: the first rows, or of a line
                                             * the first cells */
 
-/* The ways of a trial share this, and differ in some of it. */
+/* The ways of a trial share this. */
 typedef struct passes {
     sim *s;
     box cells;
-    const plan_way *way;  /* lengths of blocks, or forms */
-    int variants;         /* of the kernel, with each of which a length is tried */
-    int persistent_steps; /* of a persistent pass; 0: another */
-    int launches;         /* that are timed together */
-    int hot;              /* the variant that hot_s times */
+    const plan_way *way; /* lengths of blocks, or forms */
+    int variants;        /* of the kernel, with each of which a length is tried */
+    int launches;        /* that are timed together */
+    bool persistent;     /* passes, on all cells */
 } passes;
 
-/* The kernel alone on these cells, or the persistent one on all: seconds of a launch of `steps` steps. */
+/* The kernel alone: seconds of a launch of `steps` steps. */
 static double kernel_s(const passes *t, int steps)
 {
     sim *s = t->s;
@@ -121,24 +119,15 @@ static double kernel_s(const passes *t, int steps)
     void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
     sim_stamp(s);
     for (int i = 0; i < t->launches; i++) {
-        if (t->persistent_steps > 0)
+        if (t->persistent)
             DEVICE_CALL(d, persistent_pass, f, next.u, cur.u, steps, &s->pass.sides,
-                        persistent_links_memory(s->persistent), NULL, stream);
+                        &s->persistent.memory, NULL, stream);
         else if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &t->cells, 1, stream);
         else
             DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, t->cells, steps,
                         &s->pass.sides, NULL, stream);
     }
     return sim_since_stamp_s(s) / t->launches;
-}
-
-/* Small boxes are launched several times in a row, as in a run, so that the host's share of a launch does not
- * count. */
-static int launches_of(const sim *s, box cells)
-{
-    const int64_t fit = LAUNCH_CELLS / box_cells(cells);
-    if (s->dev->kind == DEVICE_HOST || fit < 1) return 1;
-    return fit < LAUNCHES_MAX ? (int)fit : LAUNCHES_MAX;
 }
 
 /* Variants of blocks. A rank without sides of the domain may have fewer, and takes part all the same. */
@@ -152,21 +141,21 @@ static int block_variants(sim *s)
     return count;
 }
 
+/* All ranks at once: in persistent passes they wait for each other on their GPUs. */
 static double step_s(void *context, int way)
 {
     const passes *t = context;
     const int steps = t->way[way / t->variants].what;
     t->s->dev->temporal_variants.chosen = way % t->variants;
+    if (t->persistent) MPI_CHECK(ranks_barrier(t->s->top.comm));
     return kernel_s(t, steps) / steps;
 }
 
-/* On small boxes each length is tried with every variant: which length is best depends on the variant, which
- * is chosen after it. */
+/* Sets the seconds of each length with its best variant. */
 static void lengths_s(passes *t, plan_way length[], int count)
 {
     double way_s[TRIAL_WAYS_MAX];
-    t->launches = launches_of(t->s, t->cells);
-    t->variants = t->launches > 1 ? block_variants(t->s) : 1;
+    t->way = length;
     trial_run(&(trial){ .ways = count * t->variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, t, way_s,
               t->s->top.comm);
     t->s->dev->temporal_variants.chosen = 0;
@@ -179,17 +168,24 @@ static void lengths_s(passes *t, plan_way length[], int count)
 
 static double exchanges_s(void *context, int way) { return sim_exchange_s(context, EXCHANGES); }
 
+/* Small boxes are launched several times in a row, as in a run, so that the host's share of a launch does not
+ * count; and each length with every variant: which length is best depends on the variant, which is chosen
+ * after it. */
 static void blocks(void *context, const plan *p, plan_way way[], int count)
 {
     sim *s = sim_of(context);
+    const bool host = s->dev->kind == DEVICE_HOST;
+    const decomp *dec = &p->grid.dec;
     box cells = field_own(&p->grid.shape);
     sim_make_pass(s);
-    if (s->dev->kind == DEVICE_HOST && !config_two_d(s->cfg))
+    if (host && !config_two_d(s->cfg))
         cells.x1 = box_width(cells) > host_cells ? cells.x0 + host_cells : cells.x1;
-    else if (s->dev->kind == DEVICE_HOST && box_cells(cells) > host_cells)
-        cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
+    else if (host && box_cells(cells) > host_cells) cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
     sim_touch(s);
-    lengths_s(&(passes){ .s = s, .cells = cells, .way = way }, way, count);
+    const double rank_cells = (double)dec->nx * (double)dec->ny / s->top.ranks;
+    const int launches = host ? 1 : trial_repeats(rank_cells, LAUNCH_CELLS, 1, LAUNCHES_MAX);
+    lengths_s(&(passes){ .s = s, .cells = cells, .launches = launches,
+                         .variants = launches > 1 ? block_variants(s) : 1 }, way, count);
     if (box_cells(cells) < sim_own_cells(s)) return;
     double exchange_s;
     trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s,
@@ -197,28 +193,17 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
     for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].what;
 }
 
-/* All ranks at once, for they wait for each other on their GPUs. */
-static double persistent_step_s(void *context, int way)
-{
-    const passes *t = context;
-    MPI_CHECK(ranks_barrier(t->s->top.comm));
-    return kernel_s(t, t->persistent_steps) / t->persistent_steps;
-}
-
 /* One launch of `steps` steps, or several of a few. */
 static double persistent(void *context, const plan *p, int steps, sentence *why)
 {
     sim *s = sim_of(context);
-    double seconds = 0;
+    plan_way way = { .what = steps };
     sim_make_pass(s);
     if (!sim_make_persistent(s, why)) return INFINITY;
     sim_touch(s);
-    passes t = { .s = s,
-                 .persistent_steps = steps,
-                 .launches = steps < PERSISTENT_STEPS ? PERSISTENT_STEPS / steps : 1 };
-    trial_run(&(trial){ .ways = 1, .warm_up = 1, .least = ROUNDS_LEAST }, persistent_step_s, &t, &seconds,
-              s->top.comm);
-    return seconds;
+    lengths_s(&(passes){ .s = s, .persistent = true, .variants = 1,
+                         .launches = trial_repeats(steps, PERSISTENT_STEPS, 1, PERSISTENT_STEPS) }, &way, 1);
+    return way.seconds;
 }
 
 static double form_s(void *context, int way)
@@ -249,11 +234,6 @@ static device_variants *variants_of(const sim *s)
     return s->plan.block_steps == 1 ? &s->dev->stencil_variants : &s->dev->temporal_variants;
 }
 
-static int count_variants(sim *s)
-{
-    return s->plan.block_steps == 1 ? s->dev->stencil_variants.count : block_variants(s);
-}
-
 /* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; visits to a device,
  * which are long, on some chunks. */
 static box variant_cells(const sim *s)
@@ -281,44 +261,23 @@ static double variant_s(void *context, int variant)
     return seconds;
 }
 
-static double hot_s(void *context, int way) { return variant_s(context, ((const passes *)context)->hot); }
-
-/* A GPU above its limit of power lowers its clock within some tenths of a second. Then another variant of
- * single steps may be the fastest: on an H200 at radius 6, tiles of 96 rows are 2 to 4 % slower than tiles
- * of 24 at the full clock, and 8 to 14 % faster at the lowered one. So before long loops every variant is
- * timed again by itself: for a hundredth of the loop, at most a tenth of a second, of which the second half
- * counts. Blocks of steps keep to rounds in turn, for their variants differ by less than the clock does
- * while it falls. */
-static void try_hot(const passes *t, int count, double pass_s[])
-{
-    static const double first_s = 0.1, of_loop = 0.01, most_s = 0.1;
-    enum { BATCHES = 8 };
-    const double loop_s = pass_s[0] * (double)t->s->cfg->time.steps, heat_s = fmin(most_s, of_loop * loop_s);
-    if (loop_s < first_s) return;
-    passes hot = *t;
-    hot.launches = trial_repeats(pass_s[0], heat_s / BATCHES, 2, 1000);
-    const double some_s = pass_s[0] * hot.launches;
-    for (int i = trial_repeats(some_s, first_s, 1, 1000); i > 0; i--) (void)variant_s(&hot, 0);
-    const trial alone = { .ways = 1,
-                          .warm_up = trial_repeats(some_s, heat_s / 2, 0, BATCHES / 2),
-                          .least = ROUNDS_LEAST,
-                          .budget_s = heat_s };
-    for (; hot.hot < count; hot.hot++) trial_run(&alone, hot_s, &hot, &pass_s[hot.hot], t->s->top.comm);
-}
-
 const char *sim_trial_variant_name(const sim *s, int variant)
 {
     return s->plan.persistent ? "persistent" : variants_of(s)->name[variant];
 }
 
+/* A GPU above its limit of power lowers its clock within some tenths of a second. Then another variant of
+ * single steps may be the fastest: on an H200 at radius 6, tiles of 96 rows are 2 to 4 % slower than tiles
+ * of 24 at the full clock, and 8 to 14 % faster at the lowered one. So the rounds begin behind some time of
+ * them, a tenth of the loop at most. Variants of blocks differ by less than the clock does while it falls. */
 void sim_trial_choose_variant(sim *s)
 {
     const plan *p = &s->plan;
-    const bool single = p->block_steps == 1;
+    const bool single = p->block_steps == 1, in_kernel = step_in_kernel(&s->pass);
     const char *name[DEVICE_VARIANTS_MAX];
-    double pass_s[DEVICE_VARIANTS_MAX];
+    double seconds[DEVICE_VARIANTS_MAX];
     if (s->cfg->run.tune == CONFIG_TUNE_OFF || !config_kind_of(s->cfg)->stencil || p->persistent) return;
-    const int count = count_variants(s);
+    const int count = single ? variants_of(s)->count : block_variants(s);
     passes t = { .s = s,
                  .cells = variant_cells(s),
                  .launches = single || p->window.slot_rows > 0 ? 1 : BLOCK_PASSES };
@@ -327,14 +286,16 @@ void sim_trial_choose_variant(sim *s)
     const double begin_s = timer_now_s();
     sim_touch(s);
     sim_wait(s);
-    if (step_in_kernel(&s->pass)) {
-        (void)variant_s(&t, 0);
-        t.launches = trial_repeats(variant_s(&t, 0), batch_s, BLOCK_PASSES, PASSES_MAX);
-    }
-    trial_run(&(trial){ .ways = count, .warm_up = 1 }, variant_s, &t, pass_s, s->top.comm);
-    if (single) try_hot(&t, count, pass_s);
+    (void)variant_s(&t, 0);
+    const double pass_s = timer_slowest_s(variant_s(&t, 0), s->top.comm);
+    if (in_kernel) t.launches = trial_repeats(pass_s, batch_s, BLOCK_PASSES, PASSES_MAX);
+    const double heat_s = single ? fmin(0.2, 0.1 * pass_s * (double)s->cfg->time.steps) : 0;
+    trial_run(&(trial){ .ways = count,
+                        .warm_up = trial_repeats(pass_s * t.launches * count, heat_s, 1, 1000),
+                        .budget_s = TRIAL_BUDGET_S + heat_s },
+              variant_s, &t, seconds, s->top.comm);
     for (int v = 0; v < count; v++) name[v] = sim_trial_variant_name(s, v);
-    plan_choose_variant(&s->plan, name, pass_s, count);
+    plan_choose_variant(&s->plan, name, seconds, count);
     variants_of(s)->chosen = s->plan.variant;
     s->created.tune_s = timer_now_s() - begin_s;
 }

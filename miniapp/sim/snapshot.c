@@ -1,15 +1,17 @@
-#include "sim/sim_state.h"
+#include "sim/sim.h"
 
 #include <stdlib.h>
 
 #include "ranks/check.h"
 
+/* Timed: the steps are held up between them; all is on the host; all before snapshot_mark has run. */
+enum { BEGIN, END, DONE, LAST, EVENTS };
+
 struct snapshot {
     sim *sim;
     device *dev;
     device_stream *stream;          /* of low priority */
-    device_event *begin, *end;      /* timed: the steps are held up between them */
-    device_event *done, *last;      /* all is on the host; all before snapshot_mark has run */
+    device_event *event[EVENTS];
     void *copy[STATE_FIELDS_MAX];   /* device memory, laid out as the fields; NULL: copied directly */
     uint64_t *shares, *shares_host; /* fingerprints of the own cells, on the device and on the host */
 };
@@ -39,10 +41,7 @@ snapshot *snapshot_create(sim *s)
     p->sim = s;
     p->dev = d;
     DEVICE_CALL(d, stream_create, false, &p->stream);
-    DEVICE_CALL(d, event_create, true, &p->begin);
-    DEVICE_CALL(d, event_create, true, &p->end);
-    DEVICE_CALL(d, event_create, false, &p->done);
-    DEVICE_CALL(d, event_create, false, &p->last);
+    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_create, i <= END, &p->event[i]);
     const size_t shares_bytes = STATE_FIELDS_MAX * sizeof *p->shares;
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, shares_bytes, (void **)&p->shares);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host);
@@ -65,10 +64,7 @@ void snapshot_destroy(snapshot **p)
     device *d = q->dev;
     DEVICE_CALL(d, stream_sync, q->stream);
     DEVICE_CALL(d, stream_destroy, &q->stream);
-    DEVICE_CALL(d, event_destroy, &q->begin);
-    DEVICE_CALL(d, event_destroy, &q->end);
-    DEVICE_CALL(d, event_destroy, &q->done);
-    DEVICE_CALL(d, event_destroy, &q->last);
+    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_destroy, &q->event[i]);
     for (int i = 0; i < STATE_FIELDS_MAX; i++)
         if (q->copy[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, q->copy[i]);
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, q->shares);
@@ -97,30 +93,33 @@ void snapshot_take(snapshot *p, const char *deck_text, state_level *level)
     const int fields = sim_level_fields(p->sim, field);
     const bool copied = p->copy[0] != NULL;
     sim_state_describe(p->sim, deck_text, level);
-    DEVICE_CALL(d, event_record, p->begin, steps);
+    DEVICE_CALL(d, event_record, p->event[BEGIN], steps);
     for (int i = 0; i < fields && copied; i++)
         DEVICE_CALL(d, copy, p->copy[i], field[i].cells, field[i].grid->shape.bytes, steps);
-    if (copied) DEVICE_CALL(d, event_record, p->end, steps);
-    DEVICE_CALL(d, event_wait, copied ? p->end : p->begin, p->stream);
+    if (copied) DEVICE_CALL(d, event_record, p->event[END], steps);
+    DEVICE_CALL(d, event_wait, p->event[copied ? END : BEGIN], p->stream);
     for (int i = 0; i < fields; i++)
         bring(p, field[i].grid, copied ? p->copy[i] : field[i].cells, i, level->field[i].data);
-    DEVICE_CALL(d, event_record, p->done, p->stream);
+    DEVICE_CALL(d, event_record, p->event[DONE], p->stream);
     if (!copied) {
-        DEVICE_CALL(d, event_wait, p->done, steps);
-        DEVICE_CALL(d, event_record, p->end, steps);
+        DEVICE_CALL(d, event_wait, p->event[DONE], steps);
+        DEVICE_CALL(d, event_record, p->event[END], steps);
     }
     /* The level is complete, for all streams of the next step, only now. */
     step_complete(&p->sim->streams);
     snapshot_mark(p);
 }
 
-void snapshot_mark(snapshot *p) { DEVICE_CALL(p->dev, event_record, p->last, p->sim->streams.stream[0]); }
+void snapshot_mark(snapshot *p)
+{
+    DEVICE_CALL(p->dev, event_record, p->event[LAST], p->sim->streams.stream[0]);
+}
 
 bool snapshot_idle(void *owner)
 {
     snapshot *p = owner;
     bool done = false;
-    DEVICE_CALL(p->dev, event_done, p->last, &done);
+    DEVICE_CALL(p->dev, event_done, p->event[LAST], &done);
     return done;
 }
 
@@ -129,10 +128,10 @@ bool snapshot_ready(void *owner, state_level *level, double *held_s)
     snapshot *p = owner;
     device *d = p->dev;
     bool done = false;
-    DEVICE_CALL(d, event_done, p->done, &done);
+    DEVICE_CALL(d, event_done, p->event[DONE], &done);
     if (!done) return false;
-    DEVICE_CALL(d, event_sync, p->end);
-    DEVICE_CALL(d, event_seconds, p->begin, p->end, held_s);
+    DEVICE_CALL(d, event_sync, p->event[END]);
+    DEVICE_CALL(d, event_seconds, p->event[BEGIN], p->event[END], held_s);
     for (int i = 0; i < level->fields; i++) level->field[i].fingerprint = p->shares_host[i];
     return true;
 }

@@ -13,26 +13,24 @@
 #include "transports/peer.h"
 
 struct inkernel_pass {
-    device *d; /* not owned */
-    field_shape shape;
-    MPI_Comm comm;
-    peer *peers; /* NULL: no neighbours */
+    const step_setup *of; /* the step's pass owns both */
+    peer *peers;          /* NULL: no neighbours */
     void *field[2];
-    void *inbox[2]; /* of each one's ghosts (inkernel_plan.h); NULL: no neighbours */
-    size_t inbox_bytes; /* of the rank that needs most, as the second one lies behind the first */
+    size_t inbox_bytes;      /* of a level's ghosts (inkernel_plan.h), of the rank that needs most, as the
+                              * second one lies behind the first */
     inkernel_step linked[2]; /* [i] writes field[i] */
-    int epoch;             /* of the present level; its parity says which field the next step writes */
-    uint64_t *change;      /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its
-                            * own; NULL: none */
-    uint64_t *change_host; /* [INKERNEL_PASS_SLOTS] norms, pinned: each run's last */
-    device_stream *aside;  /* brings them, beside the next step */
+    int epoch;               /* of the present level; its parity says which field the next step writes */
+    uint64_t *change;        /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its
+                              * own; NULL: none */
+    uint64_t *change_host;   /* [INKERNEL_PASS_SLOTS] norms, pinned: each run's last */
+    device_stream *aside;    /* brings them, beside the next step */
     device_event *taken, *copied[INKERNEL_PASS_SLOTS];
     int slot; /* of the next run of norms */
 };
 
 static void make_changes(inkernel_pass *p)
 {
-    device *d = p->d;
+    device *d = p->of->dev;
     const size_t host_bytes = INKERNEL_PASS_SLOTS * INKERNEL_NORM_BYTES,
                  bytes = host_bytes * INKERNEL_PASS_NORMS_MAX;
     DEVICE_CALL(d, stream_create, true, &p->aside);
@@ -46,7 +44,7 @@ static void make_changes(inkernel_pass *p)
 
 static void free_changes(inkernel_pass *p)
 {
-    device *d = p->d;
+    device *d = p->of->dev;
     if (!p->change) return;
     DEVICE_CALL(d, stream_sync, p->aside);
     DEVICE_CALL(d, stream_destroy, &p->aside);
@@ -58,60 +56,58 @@ static void free_changes(inkernel_pass *p)
 
 /* Two inboxes, for even and odd levels, in memory that the neighbours map, and theirs. For several ranks;
  * collective. False on all of them, with the reason, where a rank cannot reach a neighbour. */
-static bool make_inboxes(inkernel_pass *p, const decomp *dec, const stencil *op, inkernel_level level[2],
-                         sentence *why)
+static bool make_inboxes(inkernel_pass *p, inkernel_level level[2], sentence *why)
 {
+    const step_setup *of = p->of;
     int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0;
     void *theirs[DECOMP_NEIGHBOURS];
-    int64_t bytes = (int64_t)inkernel_plan_inbox_bytes(&p->shape, op->radius);
-    MPI_CHECK(ranks_allreduce(&bytes, 1, MPI_INT64_T, MPI_MAX, p->comm));
+    int64_t bytes = (int64_t)inkernel_plan_inbox_bytes(of->shape, of->op->radius);
+    MPI_CHECK(ranks_allreduce(&bytes, 1, MPI_INT64_T, MPI_MAX, of->comm));
     p->inbox_bytes = ((size_t)bytes + 255) & ~(size_t)255; /* as cudaMalloc aligns what it gives */
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (dec->neighbour[k] >= 0 &&
-            (op->form == STENCIL_BOX || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
+        if (of->dec->neighbour[k] >= 0 &&
+            (of->op->form == STENCIL_BOX || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
             direction[count] = k;
-            rank[count++] = dec->neighbour[k];
+            rank[count++] = of->dec->neighbour[k];
         }
-    p->peers = peer_create(p->d, rank, count, 2 * p->inbox_bytes, theirs, p->comm, why);
+    p->peers = peer_create(of->dev, rank, count, 2 * p->inbox_bytes, theirs, of->comm, why);
     for (int i = 0; i < 2 && p->peers; i++) {
-        level[i].inbox = p->inbox[i] = (char *)peer_own(p->peers) + (size_t)i * p->inbox_bytes;
+        level[i].inbox = (char *)peer_own(p->peers) + (size_t)i * p->inbox_bytes;
         for (int k = 0; k < count; k++)
             level[i].theirs[direction[k]] = (char *)theirs[k] + (size_t)i * p->inbox_bytes;
     }
     return p->peers != NULL;
 }
 
-static bool make_plans(inkernel_pass *p, const step_setup *of, const boundary *sides,
-                       const inkernel_level level[2])
+static bool make_plans(inkernel_pass *p, const boundary *sides, const inkernel_level level[2])
 {
+    const step_setup *of = p->of;
     bool ok = true;
     for (int i = 0; i < 2; i++)
-        ok = inkernel_plan_make(&p->linked[i], of->dec, &p->shape, sides, of->op->radius,
+        ok = inkernel_plan_make(&p->linked[i], of->dec, of->shape, sides, of->op->radius,
                                 of->op->form == STENCIL_BOX, &level[1 - i], &level[i]) &&
              ok;
     return ok;
 }
 
-inkernel_pass *inkernel_pass_create(const step_setup *of, const boundary *sides, void *const fields[2],
-                                    sentence *why)
+bool inkernel_pass_create(step_pass *pass, void *const fields[2], sentence *why)
 {
-    device *d = of->dev;
+    const step_setup *of = &pass->of;
     const field_shape *f = of->shape;
     inkernel_level level[2] = { { .field = fields[0] }, { .field = fields[1] } };
     const bool fits = f->depth_y > 0 && f->nx >= of->op->radius && f->ny >= of->op->radius;
-    if (!agree_all(fits && d->stencil_inkernel_can(d, false), of->comm)) {
-        sentence_set(why, "in-kernel exchange exists for 2D stencils on GPUs only");
-        return NULL;
-    }
-    inkernel_pass *p = CHECK_ALLOC(calloc(1, sizeof *p));
-    *p = (inkernel_pass){ .d = d, .shape = *f, .field = { fields[0], fields[1] } };
-    MPI_CHECK(ranks_dup(of->comm, &p->comm));
-    bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, of->dec, of->op, level, why);
-    if (ok && d->stencil_inkernel_can(d, true)) make_changes(p);
-    if (ok && !agree_all(make_plans(p, of, sides, level), of->comm))
+    if (pass->inkernel) return true;
+    if (!agree_all(fits && of->dev->stencil_inkernel_can(of->dev, false), of->comm))
+        return sentence_refuse(why, "in-kernel exchange exists for 2D stencils on GPUs only");
+    inkernel_pass *p = pass->inkernel = CHECK_ALLOC(calloc(1, sizeof *p));
+    *p = (inkernel_pass){ .of = of, .field = { fields[0], fields[1] } };
+    bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, level, why);
+    pass->takes_norms = ok && of->dev->stencil_inkernel_can(of->dev, true);
+    if (pass->takes_norms) make_changes(p);
+    if (ok && !agree_all(make_plans(p, &pass->sides, level), of->comm))
         ok = sentence_refuse(why, "an axis has fewer cells than the stencil's radius");
-    if (!ok) inkernel_pass_destroy(&p);
-    return p;
+    if (!ok) inkernel_pass_destroy(&pass->inkernel);
+    return ok;
 }
 
 void inkernel_pass_destroy(inkernel_pass **p)
@@ -119,38 +115,46 @@ void inkernel_pass_destroy(inkernel_pass **p)
     if (!p || !*p) return;
     peer_destroy(&(*p)->peers);
     free_changes(*p);
-    MPI_CHECK(ranks_free(&(*p)->comm));
     free(*p);
     *p = NULL;
 }
 
-void inkernel_pass_start(inkernel_pass *p, const void *next, device_stream *s)
+/* ---- steps that are enqueued together ---- */
+
+/* All ghosts of cur, and in next those that stay as they are; then its words, in inboxes that are empty. */
+static void start(step_streams *s, step_pass *pass, void *next, void *cur)
 {
-    device *d = p->d;
-    const int writes = next == p->field[1];
-    p->epoch = writes;
-    DEVICE_CALL(d, stream_sync, s); /* the ghosts are there: steps go to another stream */
+    inkernel_pass *p = pass->inkernel;
+    device *d = s->dev;
+    void *const both[] = { cur, next };
+    DEVICE_CALL(d, event_wait, s->level, s->comm);
+    halo_exchange(pass->halo, cur, s->comm);
+    for (int i = 0; i < 2; i++)
+        DEVICE_CALL(d, boundary_fill, p->of->shape, both[i], &pass->sides, pass->ghosts, pass->ghosts_count,
+                    s->comm);
+    pass->inkernel_generation = s->generation;
+    p->epoch = next == p->field[1];
+    DEVICE_CALL(d, stream_sync, s->comm); /* the ghosts are there: steps go to another stream */
     if (!p->peers) return;
-    MPI_CHECK(ranks_barrier(p->comm)); /* no rank's kernels run: none stores words */
-    DEVICE_CALL(d, fill_bytes, p->inbox[0], 0xff, 2 * p->inbox_bytes, s);
-    DEVICE_CALL(d, stream_sync, s);
-    MPI_CHECK(ranks_barrier(p->comm));
-    inkernel_step present = p->linked[1 - writes];
+    MPI_CHECK(ranks_barrier(p->of->comm)); /* no rank's kernels run: none stores words */
+    DEVICE_CALL(d, fill_bytes, peer_own(p->peers), 0xff, 2 * p->inbox_bytes, s->comm);
+    DEVICE_CALL(d, stream_sync, s->comm);
+    MPI_CHECK(ranks_barrier(p->of->comm));
+    inkernel_step present = p->linked[1 - p->epoch];
     present.epoch = (uint64_t)p->epoch;
-    DEVICE_CALL(d, inkernel_flag_words, &p->shape, p->field[1 - writes], &present, s);
-    DEVICE_CALL(d, stream_sync, s);
+    DEVICE_CALL(d, inkernel_flag_words, p->of->shape, cur, &present, s->comm);
+    DEVICE_CALL(d, stream_sync, s->comm);
 }
 
-int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange)
+void step_ready(step_streams *s, step_pass *pass, step_job *j)
 {
-    const int parity = next == p->field[1];
-    assert(!exchange || p->epoch % 2 == parity);
-    return exchange ? p->epoch : parity;
-}
-
-void inkernel_pass_advance(inkernel_pass *p, int64_t steps)
-{
-    p->epoch = (int)((p->epoch + steps) % INKERNEL_EPOCHS);
+    inkernel_pass *p = pass->inkernel;
+    if (!step_in_kernel(pass)) return;
+    if (!j->exchange) pass->inkernel_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
+    else if (pass->inkernel_generation != s->generation) start(s, pass, j->next.u, j->cur.u);
+    j->epoch = j->exchange ? p->epoch : j->next.u == p->field[1];
+    assert(p->field[j->epoch % 2] == j->next.u);
+    j->rides = (inkernel_pass_norm){ p->slot, 0, j->norm != NULL };
 }
 
 enum { NORM = INKERNEL_NORM_BYTES / (int)sizeof(uint64_t) };
@@ -170,42 +174,42 @@ static void cut_links(inkernel_step *step)
         if (!step->image[i].flag_words) step->image[step->images++] = step->image[i];
 }
 
-void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
-                        device_stream *s)
+void inkernel_pass_step(inkernel_pass *p, const step_job *j, device_stream *s)
 {
-    device *d = p->d;
-    const int i = epoch % 2;
+    device *d = p->of->dev;
+    const int i = j->epoch % 2;
+    const inkernel_pass_norm norm = j->rides;
     inkernel_step step = p->linked[i];
-    if (!exchange) cut_links(&step);
-    step.epoch = (uint64_t)epoch;
+    if (!j->exchange) cut_links(&step);
+    step.epoch = (uint64_t)j->epoch;
     if (norm.of > 0) {
         const int slot = norm.number + 1 < norm.of ? norm.slot : (norm.slot + 1) % INKERNEL_PASS_SLOTS;
         step.change = norm_at(p, norm.slot, norm.number);
         step.clear = norm_at(p, slot, slot == norm.slot ? norm.number + 1 : 0);
     }
-    DEVICE_CALL(d, stencil_inkernel, &p->shape, p->field[i], p->field[1 - i], prev, &step, s);
+    DEVICE_CALL(d, stencil_inkernel, p->of->shape, p->field[i], p->field[1 - i], j->cur.prev, &step, s);
 }
 
-void inkernel_pass_fetch(inkernel_pass *p, int norms, device_stream *s)
+void step_taken(step_streams *s, step_pass *pass, const step_job *j, int64_t steps)
 {
-    device *d = p->d;
+    inkernel_pass *p = pass->inkernel;
+    device *d = s->dev;
+    if (!step_in_kernel(pass)) return;
+    if (j->exchange) p->epoch = (int)((p->epoch + steps) % INKERNEL_EPOCHS);
+    if (j->rides.of == 0) return;
     const int slot = p->slot;
-    DEVICE_CALL(d, event_record, p->taken, s);
+    DEVICE_CALL(d, event_record, p->taken, s->stream[0]);
     DEVICE_CALL(d, event_wait, p->taken, p->aside);
-    DEVICE_CALL(d, copy, p->change_host + slot * NORM, norm_at(p, slot, norms - 1), INKERNEL_NORM_BYTES,
+    DEVICE_CALL(d, copy, p->change_host + slot * NORM, norm_at(p, slot, j->rides.of - 1), INKERNEL_NORM_BYTES,
                 p->aside);
     DEVICE_CALL(d, event_record, p->copied[slot], p->aside);
     p->slot = (slot + 1) % INKERNEL_PASS_SLOTS;
 }
 
-bool inkernel_pass_can_change(const inkernel_pass *p) { return p->change != NULL; }
-
-int inkernel_pass_slot(const inkernel_pass *p) { return p->slot; }
-
 uint64_t inkernel_pass_change(inkernel_pass *p, int later)
 {
     const int slot = (p->slot + 2 * INKERNEL_PASS_SLOTS - 1 - later) % INKERNEL_PASS_SLOTS;
-    DEVICE_CALL(p->d, event_sync, p->copied[slot]);
+    DEVICE_CALL(p->of->dev, event_sync, p->copied[slot]);
     uint64_t most = 0;
     for (int i = 0; i < INKERNEL_NORM_WORDS; i++) {
         const uint64_t word = p->change_host[slot * NORM + i * INKERNEL_NORM_STEP];

@@ -46,8 +46,7 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
 static void launch(const step_streams *s, step_pass *p, const step_job *j)
 {
     device *d = s->dev;
-    if (step_in_kernel(p))
-        inkernel_pass_step(p->inkernel, j->epoch, j->cur.prev, j->exchange, j->rides, s->stream[0]);
+    if (step_in_kernel(p)) inkernel_pass_step(p->inkernel, j, s->stream[0]);
     else
         DEVICE_CALL(d, persistent_pass, p->of.shape, j->next.u, j->cur.u, j->steps, &p->sides,
                     p->of.persistent, j->norm, s->stream[0]);
@@ -89,12 +88,22 @@ static void fill_images(step_streams *s, step_pass *p, const step_job *j)
     step_complete(s);
 }
 
+/* cudaSetDevice once for each OpenMP thread that feeds a stream. A later device may have the address of an
+ * earlier one, so its number counts. */
+static void bind_thread(device *d)
+{
+    static _Thread_local int bound = -1;
+    if (d->kind == DEVICE_HOST || bound == d->ordinal) return;
+    DEVICE_CHECK(d, d->bind_thread(d));
+    bound = d->ordinal;
+}
+
 /* A strip of the interior, on its stream. */
 static void interior(step_streams *s, step_pass *p, const step_job *j, int i)
 {
     device *d = s->dev;
     device_stream *stream = s->stream[i];
-    step_bind_thread(d);
+    bind_thread(d);
     if (i > 0) DEVICE_CALL(d, event_wait, s->level, stream); /* stream 0 recorded it itself */
     step_probe_mark(j->probe, d, STEP_INTERIOR + 2 * i, stream);
     compute(s, p, j, &p->strip[i], 1, stream);

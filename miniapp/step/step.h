@@ -18,10 +18,43 @@
 #include "device/device.h"
 #include "exchange/halo.h"
 #include "ranks/decomp.h"
-#include "step/step_probe.h"
 
 typedef enum step_form { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_IN_KERNEL, STEP_FORMS } step_form;
 extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
+
+/* ---- step_probe.c: measuring one step, by what is recorded at its points, an event on the device and the
+ * host's time; and what a profiler is told at all of them, measured or not (device/nvtx.h) ---- */
+
+enum { STEP_STREAMS_MAX = 64 };
+
+/* Where step.c is. The exchange lasts from PACK to POSTED and from RESUME to RECEIVED: between the two its
+ * stream is idle. A step that is one launch has the first and the last point alone. */
+enum step_point {
+    STEP_ENTER, /* on stream 0, as LEAVE; the others on the comm stream */
+    STEP_PACK,
+    STEP_POSTED,   /* halo_begin has returned */
+    STEP_RESUME,   /* halo_end is called */
+    STEP_RECEIVED, /* it has returned */
+    STEP_FILLED,   /* ghosts outside the domain */
+    STEP_SHELL_END,
+    STEP_LEAVE,    /* all streams have joined */
+    STEP_INTERIOR, /* of stream i two: STEP_INTERIOR + 2 * i begins it, the next one ends it */
+    STEP_POINTS_MAX = STEP_INTERIOR + 2 * STEP_STREAMS_MAX
+};
+
+typedef struct step_probe {
+    device_event *event[STEP_POINTS_MAX];
+    double host_s[STEP_POINTS_MAX]; /* timer_now_s of the thread that got there */
+    int streams;                    /* that computed the interior; 0: the step was one launch */
+    bool exchanged;                 /* a halo was: the host's times from POSTED to RECEIVED hold */
+} step_probe;
+
+/* streams: at most. */
+void step_probe_create(step_probe *p, device *d, int streams);
+void step_probe_destroy(step_probe *p, device *d);
+/* The step gets to this point of stream s: ends a profiler's range, records time and event, begins the next
+ * range, as the point has them. p may be NULL. */
+void step_probe_mark(step_probe *p, device *d, int point, device_stream *s);
 
 /* The streams one rank computes with; shared by all passes of a step. */
 typedef struct step_streams {
@@ -35,8 +68,6 @@ typedef struct step_streams {
 
 void step_streams_create(step_streams *s, device *d, int count, config_feed feed);
 void step_streams_destroy(step_streams *s);
-/* cudaSetDevice once for each OpenMP thread that feeds a stream. */
-void step_bind_thread(device *d);
 
 /* The work that a pass is made for. dev, dec, shape, op and persistent live as long as the pass; nothing is
  * owned. */
@@ -54,24 +85,9 @@ typedef struct step_setup {
     MPI_Comm comm;
 } step_setup;
 
-/* ---- inkernel_pass.c ---- */
-
 /* Steps with in-kernel exchange (kernels/core/inkernel.h) of one field whose levels alternate between two
  * buffers: the plans for both, the neighbours' inboxes, and the epoch on which all ranks agree. */
 typedef struct inkernel_pass inkernel_pass;
-
-/* Collective. fields: the two buffers, not owned. sides: NONE where a neighbour lies; the device's bound
- * stencil is the step's. NULL on all ranks, with the reason, where a rank cannot take such steps: the device,
- * the grid, a neighbour out of reach. */
-inkernel_pass *inkernel_pass_create(const step_setup *of, const boundary *sides, void *const fields[2],
-                                    sentence *why);
-/* Collective. */
-void inkernel_pass_destroy(inkernel_pass **p);
-
-/* Collective; to be called when all ghosts of the present level, and those of both buffers that no cell
- * gives, are in place, before the first step, whenever something else has written the fields, and after steps
- * without the neighbours. next: what the first step will write. Waits for s. */
-void inkernel_pass_start(inkernel_pass *p, const void *next, device_stream *s);
 
 /* Norms come in runs, of steps that are enqueued together, and the host reads the last one of each run. There
  * are three slots for runs, used in rotation: in one, steps take norms; in the next, the first norm is
@@ -80,26 +96,6 @@ enum { INKERNEL_PASS_SLOTS = 3, INKERNEL_PASS_NORMS_MAX = 32 };
 typedef struct inkernel_pass_norm {
     int slot, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
 } inkernel_pass_norm;
-
-/* The present level, from which `next` will be written: its number mod INKERNEL_EPOCHS, odd where next is
- * fields[1]. */
-int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange);
-/* `steps` steps with exchange were enqueued. */
-void inkernel_pass_advance(inkernel_pass *p, int64_t steps);
-
-/* Enqueues the step of all own cells from a level of that epoch on s. exchange = false: without the
- * neighbours, for measuring; leaves their ghosts as they are. norm: to be taken with it; those of a run in
- * their order. A step enqueued with the same arguments is the same work every time and may be captured. */
-void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
-                        device_stream *s);
-bool inkernel_pass_can_change(const inkernel_pass *p);
-/* The next run's slot; inkernel_pass_fetch after its steps, never captured, brings its last norm to the host
- * and moves on to the next slot. That norm is read before the next run but one is enqueued. */
-int inkernel_pass_slot(const inkernel_pass *p);
-void inkernel_pass_fetch(inkernel_pass *p, int norms, device_stream *s);
-/* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;
- * waits for it. */
-uint64_t inkernel_pass_change(inkernel_pass *p, int later);
 
 /* ---- step.c, step_pass.c ---- */
 
@@ -119,6 +115,7 @@ typedef struct step_pass {
     bool makes_images; /* a block's pass makes what lies beyond periodic sides: in neither */
     step_form form;
     inkernel_pass *inkernel;      /* owned; NULL: no in-kernel exchange */
+    bool takes_norms;             /* its steps can */
     uint64_t inkernel_generation; /* of the level whose ghosts are in place for it */
 } step_pass;
 
@@ -147,24 +144,39 @@ typedef struct step_job {
     uint64_t
         *norm; /* not NULL: max |next - cur| of this rank's last step is taken: by a block of as many steps as
                 * temporal_steps gave or a persistent pass to there, by a step in its inkernel_pass */
-    step_probe *probe;        /* may be NULL */
-    int epoch;                /* of cur; with in-kernel exchange alone, as is: */
+    step_probe *probe; /* may be NULL */
+    int epoch;         /* of cur: its level mod INKERNEL_EPOCHS; with in-kernel exchange alone, as is: */
     inkernel_pass_norm rides; /* the norm that the step takes */
 } step_job;
 /* Afterwards the invariant holds for next. The same work every time, which may be captured. */
 void step_take(step_streams *s, step_pass *p, step_job j);
-/* Around `steps` steps with in-kernel exchange that are enqueued together, never captured; else nothing.
- * step_ready: ghosts and flag words of the first one, where they are not there (collective then), and the
- * job's epoch and norm. step_taken: they were, with rides.of norms. */
-void step_ready(step_streams *s, step_pass *p, step_job *j);
-void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
 static inline bool step_in_kernel(const step_pass *p) { return p->form == STEP_IN_KERNEL; }
-static inline bool step_can_change(const step_pass *p)
-{
-    return step_in_kernel(p) && inkernel_pass_can_change(p->inkernel);
-}
+static inline bool step_can_change(const step_pass *p) { return step_in_kernel(p) && p->takes_norms; }
+
+/* ---- inkernel_pass.c ---- */
+
+/* Collective. Makes pass->inkernel, if it is not there, of the two buffers, which are not owned; the device's
+ * bound stencil is the step's. False on all ranks, with the reason, where a rank cannot take such steps: the
+ * device, the grid, a neighbour out of reach. */
+bool inkernel_pass_create(step_pass *pass, void *const fields[2], sentence *why);
+/* Collective. */
+void inkernel_pass_destroy(inkernel_pass **p);
+/* Around `steps` steps with in-kernel exchange that are enqueued together, never captured; else nothing.
+ * step_ready: ghosts and flag words of the first one, where they are not there (collective then, and waited
+ * for), and the job's epoch and norm. step_taken: they were, with rides.of norms, of which the last comes to
+ * the host; it is read before the next run but one is enqueued. */
+void step_ready(step_streams *s, step_pass *p, step_job *j);
+void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps);
+/* Enqueues the step of all own cells on s, with the norms of a run in their order. A step enqueued with the
+ * same arguments is the same work every time and may be captured. */
+void inkernel_pass_step(inkernel_pass *p, const step_job *j, device_stream *s);
+/* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;
+ * waits for it. */
+uint64_t inkernel_pass_change(inkernel_pass *p, int later);
+
+/* ---- step.c, step_pass.c ---- */
 
 /* Cells that one block of `steps` steps moves between memory and its kernels: what boxes that meet read twice
  * counts twice; strips and tiles of the kernels are not counted. */
@@ -199,18 +211,3 @@ void graph_batch_prepare(graph_batch *b, bool change);
 /* `steps` of these steps, the first one's as step_ready leaves it. With norms, of which rides.of is set, the
  * last is read as after a step_take with a norm; with every_norm only for a power of two of steps. */
 void graph_batch_launch(graph_batch *b, step_job *j, int64_t steps);
-
-/* ---- persistent_links.c ---- */
-
-/* The memory through which persistent passes exchange (device.h), of this rank and of those that own the rows
- * above and below. */
-typedef struct persistent_links persistent_links;
-
-/* Collective, with the device's stencil bound. sides: the domain's. NULL on all ranks, with the reason as a
- * sentence part, where a rank cannot take such passes, would take others than the rest, or cannot reach a
- * neighbour's memory. */
-persistent_links *persistent_links_create(const decomp *dec, device *d, const field_shape *shape,
-                                          const boundary *sides, MPI_Comm comm, sentence *why);
-/* Collective. */
-void persistent_links_destroy(persistent_links **l);
-const persistent_memory *persistent_links_memory(const persistent_links *l);

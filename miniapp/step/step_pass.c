@@ -1,5 +1,5 @@
-/* The ground that a step stands on: its streams; where its cells are, interior and shell, and who brings
- * which ghosts; and where in-kernel exchange begins. */
+/* The ground that a step stands on: its streams; where its cells are, interior and shell; and who brings
+ * which ghosts. */
 #include <assert.h>
 #include <string.h>
 
@@ -46,15 +46,6 @@ void step_begin_generation(step_streams *s)
 {
     step_complete(s);
     s->generation++;
-}
-
-/* A later device may have the address of an earlier one, so its number counts. */
-void step_bind_thread(device *d)
-{
-    static _Thread_local int bound = -1;
-    if (d->kind == DEVICE_HOST || bound == d->ordinal) return;
-    DEVICE_CHECK(d, d->bind_thread(d));
-    bound = d->ordinal;
 }
 
 /* ---- boxes ---- */
@@ -168,37 +159,6 @@ int64_t step_pass_moved_cells(const step_pass *p, int steps)
             cells += extent_cells(p, b, (int64_t)(steps - level) * p->of.op->radius) + box_cells(b);
     }
     return cells;
-}
-
-/* ---- in-kernel exchange ---- */
-
-/* All ghosts of cur, and in next those that stay as they are. */
-static void start_inkernel(step_streams *s, step_pass *p, void *next, void *cur)
-{
-    device *d = s->dev;
-    void *const both[] = { cur, next };
-    DEVICE_CALL(d, event_wait, s->level, s->comm);
-    halo_exchange(p->halo, cur, s->comm);
-    for (int i = 0; i < 2; i++)
-        DEVICE_CALL(d, boundary_fill, p->of.shape, both[i], &p->sides, p->ghosts, p->ghosts_count, s->comm);
-    inkernel_pass_start(p->inkernel, next, s->comm);
-    p->inkernel_generation = s->generation;
-}
-
-void step_ready(step_streams *s, step_pass *p, step_job *j)
-{
-    if (!step_in_kernel(p)) return;
-    if (!j->exchange) p->inkernel_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
-    else if (p->inkernel_generation != s->generation) start_inkernel(s, p, j->next.u, j->cur.u);
-    j->epoch = inkernel_pass_epoch(p->inkernel, j->next.u, j->exchange);
-    j->rides = (inkernel_pass_norm){ inkernel_pass_slot(p->inkernel), 0, j->norm != NULL };
-}
-
-void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps)
-{
-    if (!step_in_kernel(p)) return;
-    if (j->exchange) inkernel_pass_advance(p->inkernel, steps);
-    if (j->rides.of > 0) inkernel_pass_fetch(p->inkernel, j->rides.of, s->stream[0]);
 }
 
 void step_pass_destroy(step_pass *p)

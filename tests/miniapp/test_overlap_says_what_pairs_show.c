@@ -2,7 +2,7 @@
  * null with a reason where they cannot. */
 #include <math.h>
 
-#include "run/calibrate.h"
+#include "run/loop.h"
 #include "support/problem_harness.h"
 
 enum { PAIRS = OVERLAP_PAIRS };
@@ -28,14 +28,15 @@ static overlap sampled(double comm_s, double hidden, double noise_s, uint64_t se
     return overlap_of(with_s, without_s, comm);
 }
 
-static void a_drift_longer_than_the_exchange_does_no_harm(void **state)
+/* A drift longer than the exchange does no harm. */
+static void without_noise(void **state)
 {
     const overlap o = sampled(100e-6, 0.75, 0, 1);
-    assert_true(fabs(o.hidden_fraction - 0.75) < 1e-9 && o.hidden_uncertainty < 1e-9);
-    assert_true(fabs(o.visible_s - 25e-6) < 1e-12 && fabs(o.comm_s - 100e-6) < 1e-12);
+    assert_true(fabs(o.hidden_fraction - 0.75) < 1e-9 && o.hidden_uncertainty < 1e-9 &&
+                fabs(o.visible_s - 25e-6) < 1e-12 && fabs(o.comm_s - 100e-6) < 1e-12);
 }
 
-static void noise_is_within_the_uncertainty(void **state)
+static void with_noise(void **state)
 {
     static const struct {
         double comm_s, hidden, noise_s;
@@ -70,7 +71,6 @@ static void noise_is_within_the_uncertainty(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_drift_longer_than_the_exchange_does_no_harm),
-                                        cmocka_unit_test(noise_is_within_the_uncertainty) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(without_noise), cmocka_unit_test(with_noise) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,8 +116,13 @@ static void check_fault(const value *v, double bound)
     s.cur[largest] = keep;
 }
 
-/* Adds the levels that were compared, and those of them whose bound means something. */
-static void simulate(const config *c, int *levels, int *meaningful)
+/* How the levels of a kind compared. */
+typedef struct tally {
+    int levels, meaningful; /* all; those whose bound means something */
+    double closest;         /* error / bound at most */
+} tally;
+
+static void simulate(const config *c, tally *t)
 {
     problem p;
     problem_tables tables;
@@ -139,9 +144,10 @@ static void simulate(const config *c, int *levels, int *meaningful)
         const problem_verdict b = problem_bound(&p, c, n);
         const double e = error_of(&v);
         if (!(e <= b.bound)) fail_msg("level %d: error %g, bound %g\n%s", n, e, b.bound, config_to_text(c));
-        *levels += 1;
+        t->levels++;
+        t->closest = fmax(t->closest, e / b.bound);
         if (!b.meaningful) continue;
-        *meaningful += 1;
+        t->meaningful++;
         check_fault(&v, b.bound);
     }
     problem_tables_free(&tables);
@@ -149,15 +155,17 @@ static void simulate(const config *c, int *levels, int *meaningful)
 
 static void modes(void **state)
 {
-    int levels[PLAIN_KINDS] = { 0 }, meaningful[PLAIN_KINDS] = { 0 };
+    tally of[PLAIN_KINDS] = { 0 };
     for (int i = 0; i < PROBLEMS; i++) {
         config c;
         s.p = draw_deck(&c);
-        simulate(&c, &levels[s.p.kind], &meaningful[s.p.kind]);
+        simulate(&c, &of[s.p.kind]);
     }
     for (int k = 0; k < PLAIN_TRANSPOSE; k++) {
-        print_message("%s: %d levels, %d of them meaningful\n", plain_kind_name[k], levels[k], meaningful[k]);
-        assert_true(levels[k] > 20 * PROBLEMS / 12 && meaningful[k] > levels[k] / 8);
+        print_message("%s: %d levels, %d of them meaningful, error / bound at most %.3f\n",
+                      plain_kind_name[k], of[k].levels, of[k].meaningful, of[k].closest);
+        assert_true(of[k].levels > 20 * PROBLEMS / 12 && of[k].meaningful > of[k].levels / 8);
+        assert_true(of[k].closest > 0.05); /* no bound is far too wide */
     }
 }
 

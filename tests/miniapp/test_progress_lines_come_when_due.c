@@ -3,26 +3,13 @@
 #include "run/loop.h"
 #include "support/problem_harness.h"
 
-/* Steps 100 to 1100. */
-static bool is_due(config_progress wanted, double tolerance, int rank, int64_t step, double after_s)
-{
-    static config c;
-    progress p;
-    c.output.progress = wanted;
-    c.time.steps = 1100;
-    c.time.tolerance = tolerance;
-    c.grid.nx = c.grid.ny = 10;
-    progress_begin(&p, &c, rank, 100, 1e9);
-    return progress_due(&p, step, p.begin_s + after_s);
-}
-
+/* Of steps 100 to 1100. */
 static void lines_come_when_due(void **state)
 {
     static const struct {
         config_progress wanted;
         double tolerance;
-        int rank;
-        int64_t step;
+        int rank, step;
         double after_s;
         bool due;
     } row[] = {
@@ -30,7 +17,6 @@ static void lines_come_when_due(void **state)
         { CONFIG_PROGRESS_AUTO, 0, 0, 200, 4.9, false },
         { CONFIG_PROGRESS_AUTO, 0, 0, 200, 5.1, true },
         { CONFIG_PROGRESS_AUTO, 0, 0, 199, 1e6, false },
-        { CONFIG_PROGRESS_AUTO, 0, 0, 1100, 1e6, true },
         /* a tolerance may end the run before 10 % */
         { CONFIG_PROGRESS_AUTO, 1e-9, 0, 101, 59.9, false },
         { CONFIG_PROGRESS_AUTO, 1e-9, 0, 101, 60.1, true },
@@ -41,9 +27,13 @@ static void lines_come_when_due(void **state)
         { CONFIG_PROGRESS_OFF, 0, 0, 1100, 1e6, false },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        print_message("row %zu\n", i);
-        assert_int_equal(is_due(row[i].wanted, row[i].tolerance, row[i].rank, row[i].step, row[i].after_s),
-                         row[i].due);
+        static config c;
+        progress p;
+        c.output.progress = row[i].wanted;
+        c.time.steps = 1100;
+        c.time.tolerance = row[i].tolerance;
+        progress_begin(&p, &c, row[i].rank, 100, 1e9);
+        if (progress_due(&p, row[i].step, p.begin_s + row[i].after_s) != row[i].due) fail_msg("row %zu", i);
     }
 }
 

@@ -3,14 +3,14 @@
  * feeds, blocks of steps, kernels tuned or not, and restarts in the middle on other ranks.
  *
  * A deck follows from WEFT_RANDOM_SEED (4629, whose first 20 have every kind) and its number;
- * WEFT_RANDOM_DECKS of them (20), from WEFT_RANDOM_FIRST (0) on, are run by BUILD/weft under mpirun. Where
- * cells differ, the deck and the first of them are printed.
+ * WEFT_RANDOM_DECKS of them (20), from WEFT_RANDOM_FIRST (0) on, are run by BUILD/weft under mpirun. What is
+ * compared is the fingerprint, of 64 bits, of the field that all others follow from; where it differs, the
+ * deck is printed.
  * release: seven times as many decks */
 #include <hdf5.h>
 #include <limits.h>
 #include <unistd.h>
 
-#include "core/sentence.h"
 #include "support/plain_deck.h"
 #include "support/sanitized.h"
 #include "support/unit.h"
@@ -72,7 +72,7 @@ static drawn draw(uint64_t seed, uint64_t number)
     return d;
 }
 
-/* ---- files; H5close closes all that is open ---- */
+/* ---- the initial file; H5close closes all that is open ---- */
 
 static void put_field(hid_t file, const char *name, const plain *p, const double *u)
 {
@@ -90,31 +90,6 @@ static void put_initial(const drawn *d, const double *u, const double *prev)
     put_field(file, "/fields/u", &d->p, u);
     if (d->has_prev) put_field(file, "/fields/u_prev", &d->p, prev);
     assert_true(H5close() >= 0);
-}
-
-/* Has a field of final.h5 these cells, in the problem's type? */
-static bool has_cells(const char *name, const plain *p, const double *wanted, sentence *why)
-{
-    const int cells = p->nx * p->ny;
-    double *found = calloc((size_t)cells, sizeof *found);
-    const hid_t file = H5Fopen("final.h5", H5F_ACC_RDONLY, H5P_DEFAULT),
-                set = file < 0 ? -1 : H5Dopen2(file, name, H5P_DEFAULT);
-    const bool read = set >= 0 && H5Sget_simple_extent_npoints(H5Dget_space(set)) == cells &&
-                      H5Tget_size(H5Dget_type(set)) == (p->f32 ? 4u : 8u) &&
-                      H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, found) >= 0;
-    int at = 0;
-    while (read && at < cells && plain_bits(p, found[at]) == plain_bits(p, wanted[at])) at++;
-    free(found);
-    H5close();
-    return at == cells || sentence_refuse(why, "%s, cell %d of %d: %s", name, at, cells,
-                                          read ? "other bits" : "not there, or of another shape or type");
-}
-
-static bool has_fingerprint(uint64_t wanted)
-{
-    char command[80];
-    snprintf(command, sizeof command, "grep -q '^fingerprint  %016llx$' out", (unsigned long long)wanted);
-    return system(command) == 0;
 }
 
 /* ---- a run ---- */
@@ -149,8 +124,8 @@ static int run(const char *weft, const drawn *d)
     char arguments[128];
     int status = 0;
     if (d->restart_at > 0) {
-        snprintf(arguments, sizeof arguments, "time.steps=%d checkpoint.every=%d output.final=none",
-                 d->restart_at, d->restart_at);
+        snprintf(arguments, sizeof arguments, "time.steps=%d checkpoint.every=%d", d->restart_at,
+                 d->restart_at);
         status = launch(weft, &d->launch[0], arguments);
     }
     if (status == 0) status = launch(weft, &d->launch[1], d->restart_at > 0 ? "--restart checkpoints" : "");
@@ -163,11 +138,8 @@ static void refer(const drawn *d, double *u, double *prev)
     const plain *p = &d->p;
     const size_t bytes = (size_t)(p->nx * p->ny) * sizeof *u;
     double *next = malloc(bytes), *between = malloc(bytes);
-    for (int step = 0; step < d->steps; step++) {
-        if (p->kind == PLAIN_TRANSPOSE) {
-            plain_transpose(p, prev, u);
-            continue;
-        }
+    for (int step = 0; step < d->steps && p->kind == PLAIN_TRANSPOSE; step++) plain_transpose(p, prev, u);
+    for (int step = 0; step < d->steps && p->kind != PLAIN_TRANSPOSE; step++) {
         plain_step(p, next, u, prev, between);
         memcpy(prev, u, bytes);
         memcpy(u, next, bytes);
@@ -176,38 +148,28 @@ static void refer(const drawn *d, double *u, double *prev)
     free(between);
 }
 
-static bool same_bits(const drawn *d, const double *u, const double *prev, sentence *why)
-{
-    const plain *p = &d->p;
-    const bool transposes = p->kind == PLAIN_TRANSPOSE;
-    if (!has_cells(transposes ? "/fields/a" : "/fields/u", p, u, why)) return false;
-    if (transposes && !has_cells("/fields/b", p, prev, why)) return false;
-    if (plain_two_levels(p) && !has_cells("/fields/u_prev", p, prev, why)) return false;
-    return has_fingerprint(plain_fingerprint(p, transposes ? prev : u)) ||
-           sentence_refuse(why, "the cells are right and the fingerprint is not");
-}
-
 static bool right(const char *weft, const drawn *d, uint64_t number)
 {
     const plain *p = &d->p;
     const size_t cells = (size_t)(p->nx * p->ny);
+    char find[80];
     double *u = malloc(cells * sizeof *u), *prev = calloc(cells, sizeof *prev);
-    sentence why = { "" };
     for (size_t i = 0; i < cells; i++) u[i] = plain_round(p, (double)chance(1 << 30) / (1 << 29) - 1.0);
     for (size_t i = 0; i < cells; i++) prev[i] = d->has_prev ? plain_round(p, 0.9 * u[i]) : u[i];
     if (p->kind == PLAIN_TRANSPOSE) memset(prev, 0, cells * sizeof *prev);
     put_initial(d, u, prev);
     FILE *deck = fopen("d.ini", "w");
     plain_put(deck, p, "initial = initial.h5");
-    fprintf(deck, "[time]\nsteps = %d\nnorm_every = %d\n[output]\nrecord = none\nfinal = final.h5\n",
-            d->steps, d->norm_every);
+    fprintf(deck, "[time]\nsteps = %d\nnorm_every = %d\n[output]\nrecord = none\n", d->steps, d->norm_every);
     fclose(deck);
     const int status = run(weft, d);
     refer(d, u, prev);
-    if (status != 0) sentence_set(&why, "weft ended with status %d", status);
-    const bool good = status == 0 && same_bits(d, u, prev, &why);
+    const uint64_t wanted = plain_fingerprint(p, p->kind == PLAIN_TRANSPOSE ? prev : u);
+    snprintf(find, sizeof find, "grep -q '^fingerprint  %016llx$' out", (unsigned long long)wanted);
+    const bool good = status == 0 && system(find) == 0;
     if (!good) {
-        fprintf(stderr, "deck %llu: %s\n", (unsigned long long)number, why.text);
+        fprintf(stderr, "deck %llu: status %d, fingerprint wanted: %016llx\n", (unsigned long long)number,
+                status, (unsigned long long)wanted);
         (void)!system("cat d.ini commands out >&2");
     }
     free(u);

@@ -7,10 +7,13 @@
  * ranks: 1 2 4
  * gpus: rank
  * release: four times as many runs */
+#include <stdatomic.h>
+
 #include "core/cell.h"
+#include "device/nvtx.h"
 #include "ranks/check.h"
 #include "run/loop.h"
-#include "sim/sim_parts.h"
+#include "sim/sim.h"
 #include "support/deferred_device.h"
 #include "support/host_inkernel.h"
 #include "support/problem_harness.h"
@@ -20,60 +23,22 @@ enum { STEPS = 96, RUNS = SANITIZED ? 10 : 40 };
 
 static config_device tested = CONFIG_DEVICE_HOST;
 
-/* ---- what each level holds ---- */
+/* ---- what a profiler is told, in place of the program's ---- */
 
-static struct truth {
-    void *level[STEPS + 1]; /* own cells of the main field */
-    double norm[STEPS + 1]; /* where one is due */
-    size_t bytes;
-} truth;
+enum { STEP, EXCHANGE, INTERIOR, SHELL, RANGES };
+static const char *const range_name[RANGES] = { "step", "exchange", "interior", "shell" };
+static atomic_int ranges[RANGES], open_ranges;
 
-static void truth_keep(sim *s)
+void nvtx_begin(const char *name)
 {
-    const sim_field f = sim_main_field(s);
-    truth.bytes = (size_t)box_cells(field_own(&f.grid->shape)) * dtype_bytes(f.grid->shape.type);
-    truth.level[s->level] = CHECK_ALLOC(realloc(truth.level[s->level], truth.bytes));
-    memcpy(truth.level[s->level], sim_host_copy(s, f, 0), truth.bytes);
+    open_ranges++;
+    for (int i = 0; i < RANGES; i++) ranges[i] += strcmp(name, range_name[i]) == 0;
 }
-
-static bool is_due(const config *c, int64_t level)
-{
-    return c->time.norm_every > 0 && level > 0 && level % c->time.norm_every == 0;
-}
-
-static void create(sim *s, const config *c)
-{
-    sentence why = { "" };
-    if (sim_create(s, c, false, &why) != 0) fail_msg("sim_create: %s", why.text);
-}
-
-static void initialise(sim *s)
-{
-    sentence why = { "" };
-    sim_prepare_steps(s);
-    if (sim_initialise(s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
-}
-
-static void find_truth(const config *tested_way)
-{
-    static sim s; /* large */
-    config c = *tested_way;
-    c.run.device = CONFIG_DEVICE_HOST;
-    c.run.transport = TRANSPORT_STAGED;
-    c.run.feed = CONFIG_FEED_SERIAL;
-    c.run.fuse = c.run.streams = 1;
-    create(&s, &c);
-    initialise(&s);
-    truth_keep(&s);
-    while (s.level < STEPS) {
-        (void)sim_advance(&s, (sim_request){ 1, c.time.norm_every, true, NULL });
-        truth_keep(&s);
-        if (is_due(&c, s.level)) truth.norm[s.level] = sim_norm(&s, s.level);
-    }
-    sim_destroy(&s);
-}
+void nvtx_end(void) { open_ranges--; }
 
 /* ---- ways to run ---- */
+
+static int run; /* the number of the way that is taken */
 
 typedef struct way {
     config c;
@@ -104,7 +69,7 @@ static const char *const sides[] = {
 };
 
 /* All that a wait may depend on comes in turn, each at its own pace, so that a few runs have all of it. */
-static void choose(way *w, int run, int ranks)
+static void choose(way *w, int ranks)
 {
     static const int fuse[] = { 3, 1, 1, 8, 12, 1, 64 };
     static const config_feed feeds[] = { CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH };
@@ -135,48 +100,69 @@ static void choose(way *w, int run, int ranks)
 
 /* ---- comparing ---- */
 
-/* A collective verdict: all ranks fail if one found something, the lowest of them says what. */
-static void settle(const sim *s, const way *w, int run, const sentence *found)
+/* All ranks end where one is wrong, for others wait for it. */
+static void must(bool right, const sim *s, const char *what, double number)
 {
-    const config *c = &w->c;
-    sentence what = *found;
-    const int mine = found->text[0] ? s->top.rank : s->top.ranks;
-    int first;
-    MPI_CHECK(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, s->top.comm));
-    if (first == s->top.ranks) return;
-    MPI_CHECK(MPI_Bcast(&what, sizeof what, MPI_CHAR, first, s->top.comm));
-    fail_msg(
-        "rank %d, level %lld, %s; run %d: %s radius %d, %d x %d ranks, feed %s, %d streams, transport %s, "
-        "%d steps per pass, form %s",
-        first, (long long)s->level, what.text, run, kind_name(c->problem.kind), c->problem.radius,
-        c->run.ranks_x, c->run.ranks_y, config_feed_name(s->plan.feed), s->plan.streams,
-        transport_kind_name(s->plan.transport), s->plan.block_steps, step_form_name[s->pass.form]);
+    const config *c = s->cfg;
+    if (right) return;
+    fprintf(stderr,
+            "rank %d, level %lld, %s %g; run %d: %s radius %d, %d x %d ranks, feed %s, %d streams, transport "
+            "%s, %d steps per pass, form %s\n",
+            s->top.rank, (long long)s->level, what, number, run, kind_name(c->problem.kind),
+            c->problem.radius, c->run.ranks_x, c->run.ranks_y, config_feed_name(s->plan.feed),
+            s->plan.streams, transport_kind_name(s->plan.transport), s->plan.block_steps,
+            step_form_name[s->pass.form]);
+    (void)MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static void compare(const sim *s, const void *cells, int64_t level, const char *which, sentence *found)
+static void create(sim *s, const config *c)
 {
-    const char *const a = cells, *const b = truth.level[level];
-    const size_t word = dtype_bytes(s->cfg->problem.type);
-    if (found->text[0] || level < 0 || memcmp(a, b, truth.bytes) == 0) return;
-    size_t at = 0;
-    while (memcmp(a + at, b + at, word) == 0) at += word;
-    sentence_set(found, "%s, level %lld: own cell %zu has other bits", which, (long long)level, at / word);
+    sentence why = { "" };
+    if (sim_create(s, c, false, &why) != 0) fail_msg("sim_create: %s", why.text);
 }
 
-static void compare_norm(sim *s, sentence *found)
+static void initialise(sim *s)
 {
-    const double norm = sim_norm(s, s->level);
-    if (!found->text[0] && norm != truth.norm[s->level])
-        sentence_set(found, "norm %g, not %g", norm, truth.norm[s->level]);
+    sentence why = { "" };
+    sim_prepare_steps(s);
+    if (sim_initialise(s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
 }
 
-static void compare_put_aside(const sim *s, snapshot *aside, state_level *level, sentence *found)
+static bool is_due(const config *c, int64_t level)
 {
-    double held_s;
-    assert_true(snapshot_ready(aside, level, &held_s));
-    for (int i = 0; i < level->fields && config_kind_of(s->cfg)->stencil; i++)
-        compare(s, level->field[i].data, level->step - i, "put aside",
-                found); /* the level and the one before */
+    return c->time.norm_every > 0 && level > 0 && level % c->time.norm_every == 0;
+}
+
+static struct truth {
+    void *level[STEPS + 1]; /* own cells of the main field */
+    double norm[STEPS + 1]; /* where one is due */
+    size_t bytes;
+} truth;
+
+static void find_truth(const config *tested_way)
+{
+    static sim s; /* large */
+    config c = *tested_way;
+    c.run.device = CONFIG_DEVICE_HOST;
+    c.run.transport = TRANSPORT_STAGED;
+    c.run.feed = CONFIG_FEED_SERIAL;
+    c.run.fuse = c.run.streams = 1;
+    create(&s, &c);
+    initialise(&s);
+    const field_shape *f = &sim_main_field(&s).grid->shape;
+    truth.bytes = (size_t)box_cells(field_own(f)) * dtype_bytes(f->type);
+    for (;; (void)sim_advance(&s, (sim_request){ 1, c.time.norm_every, true, NULL })) {
+        truth.level[s.level] = CHECK_ALLOC(realloc(truth.level[s.level], truth.bytes));
+        memcpy(truth.level[s.level], sim_host_copy(&s, sim_main_field(&s), 0), truth.bytes);
+        if (is_due(&c, s.level)) truth.norm[s.level] = sim_norm(&s, s.level);
+        if (s.level == STEPS) break;
+    }
+    sim_destroy(&s);
+}
+
+static void compare(const sim *s, const void *cells, int64_t level, const char *which)
+{
+    must(level < 0 || memcmp(cells, truth.level[level], truth.bytes) == 0, s, which, (double)level);
 }
 
 /* ---- runs ---- */
@@ -189,37 +175,48 @@ static int64_t steps_to(const sim *s, int64_t end)
     return left < due ? left : due;
 }
 
-/* A step that is measured: when its last event is done, all are. */
+/* A step that is measured: when its last event is done, all are. A profiler sees its phases by name. */
 static void step_with_probe(sim *s)
 {
     step_probe probe;
     double seconds;
     step_probe_create(&probe, s->dev, s->plan.streams);
+    memset(ranges, 0, sizeof ranges);
     (void)sim_advance(s, (sim_request){ 1, 0, true, &probe });
     DEVICE_CALL(s->dev, event_sync, probe.event[STEP_LEAVE]);
     for (int i = probe.streams > 0 ? STEP_PACK : STEP_LEAVE; i <= STEP_LEAVE; i++)
         DEVICE_CALL(s->dev, event_seconds, probe.event[STEP_ENTER], probe.event[i], &seconds);
     step_probe_destroy(&probe, s->dev);
+    /* an exchange has a begin and an end */
+    must(open_ranges == 0 && ranges[STEP] == 1 && ranges[INTERIOR] == probe.streams &&
+             (probe.streams == 0 || (ranges[EXCHANGE] == 2 && ranges[SHELL] == 1)),
+         s, "ranges", ranges[STEP]);
 }
 
 /* Steps are enqueued, and within a round the test waits for nothing. A quarter of them comes before the level
  * that is put aside: two launches at least come behind it, of which the second overwrites that level. */
-static void round_of(sim *s, snapshot *aside, int64_t steps, sentence *found)
+static void round_of(sim *s, snapshot *aside, int64_t steps)
 {
     state_level put_aside;
     bool is_aside = false;
+    double held_s;
     const int64_t end = s->level + steps, first = s->level + (steps + 3) / 4;
     while (s->level < end) {
         const int64_t to = !is_aside ? first : end;
         (void)sim_advance(s, (sim_request){ steps_to(s, to), s->cfg->time.norm_every, true, NULL });
-        if (is_due(s->cfg, s->level)) compare_norm(s, found);
+        if (is_due(s->cfg, s->level)) {
+            const double norm = sim_norm(s, s->level);
+            must(norm == truth.norm[s->level], s, "norm", norm);
+        }
         if (is_aside || s->level < first) continue;
         snapshot_take(aside, "", &put_aside);
         is_aside = true;
     }
     sim_wait(s);
-    compare_put_aside(s, aside, &put_aside, found);
-    compare(s, sim_host_copy(s, sim_main_field(s), 0), s->level, "the run", found);
+    assert_true(snapshot_ready(aside, &put_aside, &held_s));
+    for (int i = 0; i < put_aside.fields && config_kind_of(s->cfg)->stencil; i++)
+        compare(s, put_aside.field[i].data, put_aside.step - i, "put aside"); /* it and the one before */
+    compare(s, sim_host_copy(s, sim_main_field(s), 0), s->level, "the run at");
 }
 
 /* In-kernel exchange, of a host's single steps in two dimensions. */
@@ -241,10 +238,9 @@ static void set_form(sim *s, step_form form)
     else if (form == STEP_OVERLAPPED || blocks) step_pass_set_form(&s->pass, form);
 }
 
-static void run_as(const way *w, int run)
+static void run_as(const way *w)
 {
     static sim s;
-    sentence found = { "" };
     create(&s, &w->c);
     set_form(&s, w->form);
     if (s.dev->kind == DEVICE_HOST) device_defer(s.dev, w->seed + (unsigned)s.top.rank);
@@ -252,9 +248,8 @@ static void run_as(const way *w, int run)
     snapshot *aside = snapshot_create(&s);
     for (int n = 0; s.level < STEPS; n++) {
         const int64_t left = STEPS - s.level, steps = 4 + (w->seed + 7u * (unsigned)n) % 21;
-        round_of(&s, aside, left < steps ? left : steps, &found);
+        round_of(&s, aside, left < steps ? left : steps);
         if (n % 2 == 0 && s.level < STEPS && config_kind_of(&w->c)->transposes == 0) step_with_probe(&s);
-        settle(&s, w, run, &found);
     }
     if (s.dev->kind == DEVICE_HOST) assert_true(deferred.streams > 1); /* one alone has one order */
     snapshot_destroy(&aside);
@@ -265,11 +260,11 @@ static void in_any_order(void **state)
 {
     int ranks;
     MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    for (int run = 0; run < RUNS; run++) {
+    for (run = 0; run < RUNS; run++) {
         static way w;
-        choose(&w, run, ranks);
+        choose(&w, ranks);
         find_truth(&w.c);
-        run_as(&w, run);
+        run_as(&w);
     }
     for (int i = 0; i <= STEPS; i++) free(truth.level[i]);
 }
@@ -282,7 +277,7 @@ typedef struct outcome {
     double last_change;
 } outcome;
 
-static outcome loop_as(const config *c, step_form form)
+static outcome loop_as(const config *c, step_form form, const outcome *expected)
 {
     static sim s;
     clock_steps ticks;
@@ -293,9 +288,10 @@ static outcome loop_as(const config *c, step_form form)
     sim_take(&s, 3, false); /* without the neighbours, as a calibration does; it leaves nothing */
     initialise(&s);
     clock_create(&ticks, s.dev, s.streams.stream[0]);
-    const loop_result l = loop_run(&s, (loop){ &ticks, NULL, &checkpoints, NULL, INFINITY, 0 });
-    assert_int_equal(l.end, LOOP_DONE);
+    const loop_result l = loop_run(&s, (loop){ &ticks, NULL, &checkpoints, INFINITY, 0 });
     const outcome o = { sim_fingerprint(&s), s.level, l.last_change };
+    must(l.end == LOOP_DONE && (!expected || memcmp(&o, expected, sizeof o) == 0), &s, "the loop, change",
+         o.last_change);
     clock_destroy(&ticks);
     sim_destroy(&s);
     return o;
@@ -305,31 +301,20 @@ static outcome loop_as(const config *c, step_form form)
 static void loop_every_way(const config *single, int64_t least, int64_t most)
 {
     static const int fuse[] = { 1, 8, 3, 12, 64 };
-    static int turn;
     config c = *single;
-    const outcome expected = loop_as(single, STEP_OVERLAPPED);
+    const outcome expected = loop_as(single, STEP_OVERLAPPED, NULL);
     const int ranks = single->run.ranks_x;
     assert_in_range(expected.level, least, most);
     for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++)
-        for (int i = 0; ranks % c.run.ranks_x == 0 && i < 5; i++) {
-            const step_form form = i == 0 ? STEP_IN_KERNEL : turn % 2 ? STEP_OVERLAPPED : STEP_EXCHANGE_FIRST;
+        for (int i = 0; ranks % c.run.ranks_x == 0 && i < 5; i++, run++) {
+            const step_form form = i == 0 ? STEP_IN_KERNEL : run % 2 ? STEP_OVERLAPPED : STEP_EXCHANGE_FIRST;
             c.run.ranks_y = ranks / c.run.ranks_x;
             c.run.fuse = fuse[i];
             c.run.device = i == 0 ? CONFIG_DEVICE_HOST : tested;
             c.run.transport = i == 0 || tested == CONFIG_DEVICE_HOST
                                   ? TRANSPORT_STAGED
-                                  : (transport_kind)(turn % TRANSPORT_KINDS);
-            turn++;
-            const outcome o = loop_as(&c, form);
-            if (memcmp(&o, &expected, sizeof o) != 0)
-                fail_msg("%s, %d x %d ranks, fuse %d, form %s, norm every %lld: %016llx at level %lld, "
-                         "change %g, not "
-                         "%016llx at level %lld, change %g",
-                         kind_name(c.problem.kind), c.run.ranks_x, c.run.ranks_y, c.run.fuse,
-                         step_form_name[form], (long long)c.time.norm_every,
-                         (unsigned long long)o.fingerprint, (long long)o.level, o.last_change,
-                         (unsigned long long)expected.fingerprint, (long long)expected.level,
-                         expected.last_change);
+                                  : (transport_kind)(run % TRANSPORT_KINDS);
+            (void)loop_as(&c, form, &expected);
         }
 }
 

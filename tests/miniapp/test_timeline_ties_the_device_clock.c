@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "ranks/timer.h"
-#include "run/clock.h"
+#include "run/loop.h"
 #include "step/step.h"
 #include "support/comm_harness.h"
 
@@ -47,12 +47,6 @@ static int wait_for(device *d, device_event *e)
     return 0;
 }
 
-static int is_done(device *d, device_event *e, bool *done)
-{
-    *done = true;
-    return 0;
-}
-
 /* By its own clock coarse, like the milliseconds of cudaEventElapsedTime. */
 static int tell_apart(device *d, device_event *from, device_event *to, double *seconds)
 {
@@ -68,47 +62,41 @@ static device make_fake(const device *host)
     fake.event_destroy = drop_event;
     fake.event_record = record;
     fake.event_sync = wait_for;
-    fake.event_done = is_done;
     fake.event_seconds = tell_apart;
     return fake;
 }
 
 /* ---- the timeline ---- */
 
-/* A step whose host stamps lie around all that its device did. */
-static void take_step(timeline *t, device *d, device_stream *s, int64_t level)
+static double number(const json_t *span, const char *key)
 {
-    step_probe *p = timeline_probe(t, level);
-    assert_non_null(p);
-    p->host_s[STEP_ENTER] = timer_now_s();
-    for (int i = 0; i <= STEP_LEAVE; i++) DEVICE_CALL(d, event_record, p->event[i], s);
-    p->host_s[STEP_LEAVE] = timer_now_s();
-    timeline_tick(t, 1);
+    return json_number_value(json_object_get(span, key));
 }
 
-static double number(json_t *span, const char *key) { return json_number_value(json_object_get(span, key)); }
-
-/* Steps of the file that lie within their launch, but for `error_us`. */
-static int count_tied(json_t *file, double error_us)
+/* Steps of the file that lie within their launch, but for two stamps in nanoseconds, floats of some tenths of
+ * a second, and what the file says of its clocks. */
+static int count_tied(const char *path)
 {
-    json_t *e, *launch = NULL, *step = NULL;
+    json_t *const file = json_load_file(path, 0, NULL), *e, *step = NULL;
+    double error_us = 1;
     size_t i;
     int tied = 0;
+    json_array_foreach(json_object_get(json_object_get(file, "otherData"), "ranks"), i, e) error_us +=
+        number(e, "device_error_us");
     json_array_foreach(json_object_get(file, "traceEvents"), i, e)
     {
         const char *name = json_string_value(json_object_get(e, "name"));
         if (strcmp(name, "step") == 0) step = e; /* it comes first */
         if (strcmp(name, "launch") != 0) continue;
-        launch = e;
-        const double before_us = number(step, "ts") - number(launch, "ts");
-        const double after_us =
-            number(launch, "ts") + number(launch, "dur") - number(step, "ts") - number(step, "dur");
-        if (before_us > -error_us && after_us > -error_us) tied++;
-        else print_message("begins %.3f us after, ends %.3f us before\n", before_us, after_us);
+        const double before_us = number(step, "ts") - number(e, "ts"),
+                     after_us = number(e, "dur") - number(step, "dur") - before_us;
+        tied += before_us > -error_us && after_us > -error_us;
     }
+    json_decref(file);
     return tied;
 }
 
+/* Steps whose host stamps lie around all that their device did. */
 static void ties(void **state)
 {
     enum { STEPS = 24 };
@@ -122,21 +110,17 @@ static void ties(void **state)
     snprintf(path, sizeof path, "/tmp/weft_timeline_%d.json", pid);
     DEVICE_CALL(d, stream_create, false, &s);
     timeline *t = timeline_create(&harness, d, s, 1);
-    for (int i = 0; i < STEPS; i++) {
-        take_step(t, d, s, i * TIMELINE_EVERY);
+    for (int k = 0; k < STEPS; k++) {
+        step_probe *p = timeline_probe(t, k * TIMELINE_EVERY);
+        assert_non_null(p);
+        p->host_s[STEP_ENTER] = timer_now_s();
+        for (int i = 0; i <= STEP_LEAVE; i++) DEVICE_CALL(d, event_record, p->event[i], s);
+        p->host_s[STEP_LEAVE] = timer_now_s();
+        timeline_tick(t, 1);
         (void)nanosleep(&nap, NULL);
     }
     long wrong = !timeline_write(t, path, &why);
-    if (harness.rank == 0) {
-        json_t *file = json_load_file(path, 0, NULL), *clock;
-        double error_us = 1; /* of two stamps in nanoseconds, and floats of some tenths of a second */
-        size_t i;
-        json_array_foreach(json_object_get(json_object_get(file, "otherData"), "ranks"), i, clock) error_us +=
-            number(clock, "device_error_us");
-        wrong += count_tied(file, error_us) != STEPS * harness.ranks;
-        json_decref(file);
-        wrong += unlink(path) != 0;
-    }
+    if (harness.rank == 0) wrong += count_tied(path) != STEPS * harness.ranks || unlink(path) != 0;
     timeline_destroy(&t);
     DEVICE_CALL(d, stream_destroy, &s);
     device_destroy(&host);

@@ -147,17 +147,14 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
 }
 
 # bats test_tags=gpus:part
-@test "weights that amplify: how much and until when is said; what is beyond the type is unchecked" {
+@test "weights that amplify a mode beyond the type: the verdict is unchecked" {
     deck d.ini problem.kind=custom "problem.weights=1 2 1" grid.nx=64 run.fuse=1
     local type step
     for type in f32:63 f64:512; do
         step=${type#*:} type=${type%:*}
-        weft_alone d.ini problem.dtype=$type time.steps=$step >out
-        grep -q "amplify the initial mode 3.99 times in a step: from step $step on" <(xargs <out)
+        weft_alone d.ini problem.dtype=$type time.steps=$step
         expect "verdict of $type" "unchecked after $step steps the mode has grown beyond the range of $type" \
             "$(record '"\(.verdict) \(.verdict_why)"')"
-        weft_alone d.ini problem.dtype=$type time.steps=$((step - 1)) >out
-        expect "notes" 0 "$(grep -c amplify out)"
     done
 }
 

@@ -29,7 +29,7 @@ structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }
 }
 
 @test "a compiler that is told to change the arithmetic is refused" {
-    run -1 gcc -fsyntax-only -ffast-math -x c "$top/miniapp/problem/quad.h"
+    run -1 gcc -fsyntax-only -ffast-math -x c "$top/miniapp/problem/portable_math.h"
     [[ $output = *"rounded to its type"* ]]
 }
 

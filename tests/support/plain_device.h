@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/cell.h"
 #include "core/pattern.h"
 #include "support/host_field.h"
 #include "support/plain_reference.h"
@@ -145,40 +146,14 @@ static int plainly_transpose(device *d, dtype t, void *to, int64_t to_pitch, voi
     return 0;
 }
 
-/* ---- values, norms, the fingerprint ---- */
+/* ---- values (test_problem_tables_do_not_depend_on_slice has their formula), norms, the fingerprint ---- */
 
 #define PLAIN_GOLDEN 0x9E3779B97F4A7C15ull
-
-static void plain_axis(const value_axis *a, int64_t i, double *re, double *im)
-{
-    const int64_t low = (int64_t)1 << a->bits;
-    const double *h = a->hi + 2 * (i / low - a->hi_first), *l = a->lo + 2 * (i % low);
-    /* (a + ib)(c + id), of each part one product and one fma */
-    *re = fma(h[0], l[0], -(h[1] * l[1])), *im = fma(h[0], l[1], h[1] * l[0]);
-    if (a->part == VALUE_IMAGINARY_PART) *re = *im;
-    if (a->part != VALUE_COMPLEX) *im = 0;
-}
-
-static double plain_value(const value *v, int64_t x, int64_t y)
-{
-    const int64_t gx = v->x_first + x, gy = v->y_first + y;
-    const uint64_t at = (uint64_t)(v->transposed ? gx * v->ny_global + gy : gy * v->nx_global + gx);
-    double xr, xi, yr, yi;
-    if (v->kind == VALUE_COUNT) return v->table[plain_mix(at + 1) % 1024];
-    if (v->kind == VALUE_RANDOM)
-        return (double)(plain_mix(plain_mix(v->seed + PLAIN_GOLDEN) + (at + 1) * PLAIN_GOLDEN) >> 11) /
-                   4503599627370496.0 -
-               1.0;
-    plain_axis(&v->x, gx, &xr, &xi);
-    plain_axis(&v->y, gy, &yr, &yi);
-    const double r = fma(xr, yr, -(xi * yi)), m = fma(xr, yi, xi * yr);
-    return v->shift + fma(v->factor_re, r, -(v->factor_im * m));
-}
 
 static int plainly_value_fill(device *d, const field_shape *f, void *field, const value *v, box cells,
                             device_stream *s)
 {
-    PLAIN_CELLS(cells) plain_set(f, field, x, y, plain_value(v, x, y));
+    PLAIN_CELLS(cells) plain_set(f, field, x, y, cell_value(v, x, y));
     return 0;
 }
 
@@ -187,7 +162,7 @@ static int plainly_max_error(device *d, const field_shape *f, const void *field,
 {
     *result = 0;
     PLAIN_CELLS(cells) {
-        const double error = fabs(plain_get(f, field, x, y) - plain_value(v, x, y));
+        const double error = fabs(plain_get(f, field, x, y) - cell_value(v, x, y));
         const uint64_t bits = plain_bits(of(DTYPE_F64), error);
         if (bits > *result) *result = bits;
     }
