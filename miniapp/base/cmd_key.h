@@ -29,7 +29,7 @@ typedef struct cmd_key {
     /* of a deck's key alone, NULL: none */
     const char *preset;      /* the value where the deck gives none, as in a deck */
     const char *preset_text; /* what --help says of it; NULL: the preset itself */
-    int use;                 /* config_use: when the key means something */
+    int use;                 /* CONFIG_USE_..: what the key needs to mean something */
     const char *unused;      /* its value where it means nothing; NULL: the preset */
     const char *unit;
 } cmd_key;

@@ -1,7 +1,7 @@
 /* weft run: deck in; fields computed, checkpointed, verified; table and record out. */
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cmd.h"
 #include "config/request.h"
@@ -81,15 +81,6 @@ static int write_outputs(run *r, sentence *why)
     return 0;
 }
 
-static void add_phase(run *r, int depth, const char *name, double seconds)
-{
-    report_phase *p = &r->report.phase[r->report.phases++];
-    assert(r->report.phases <= REPORT_PHASES_MAX);
-    p->name = name;
-    p->depth = depth;
-    p->seconds.mean = seconds; /* this rank's, until gather_report */
-}
-
 /* Step times are those of the slowest rank, whose mean is longest. */
 static void take_steps(run *r, int slowest)
 {
@@ -112,28 +103,31 @@ static void own_steps(run *r)
     if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
 }
 
-/* Time that no norm, checkpoint or series took is the steps'. */
-static void add_phases(run *r, const loop_result *l)
+/* This rank's seconds, until gather_report. Time that no norm, checkpoint or series took is the steps'. */
+static void set_phases(run *r, const loop_result *l)
 {
     const sim_create_seconds *c = &r->sim.created;
-    add_phase(r, 0, "run", r->run_s);
-    add_phase(r, 1, "start_up", r->start_up_s);
-    add_phase(r, 2, "mpi", r->mpi_s);
-    add_phase(r, 2, "device", c->device_s);
-    add_phase(r, 2, "fields", c->fields_s);
-    add_phase(r, 2, "transport", c->transport_s);
-    add_phase(r, 2, "passes", c->passes_s);
-    add_phase(r, 2, "tune", c->tune_s);
-    add_phase(r, 2, "calibrate", r->calibrate_s);
-    add_phase(r, 2, "initialise", r->initialise_s);
-    add_phase(r, 2, "writer", r->writer_s);
-    add_phase(r, 1, "loop", l->loop_s);
-    add_phase(r, 2, "steps", l->loop_s - l->norm_s - l->checkpoint_s - l->series_s);
-    add_phase(r, 2, "norm", l->norm_s);
-    add_phase(r, 2, "checkpoint", l->checkpoint_s);
-    add_phase(r, 2, "series", l->series_s);
-    add_phase(r, 1, "output", r->output_s);
-    add_phase(r, 1, "verify", r->verify_s);
+    const report_phase all[REPORT_PHASES] = {
+        { "run", 0, { .mean = r->run_s } },
+        { "start_up", 1, { .mean = r->start_up_s } },
+        { "mpi", 2, { .mean = r->mpi_s } },
+        { "device", 2, { .mean = c->device_s } },
+        { "fields", 2, { .mean = c->fields_s } },
+        { "transport", 2, { .mean = c->transport_s } },
+        { "passes", 2, { .mean = c->passes_s } },
+        { "tune", 2, { .mean = c->tune_s } },
+        { "calibrate", 2, { .mean = r->calibrate_s } },
+        { "initialise", 2, { .mean = r->initialise_s } },
+        { "writer", 2, { .mean = r->writer_s } },
+        { "loop", 1, { .mean = l->loop_s } },
+        { "steps", 2, { .mean = l->loop_s - l->norm_s - l->checkpoint_s - l->series_s } },
+        { "norm", 2, { .mean = l->norm_s } },
+        { "checkpoint", 2, { .mean = l->checkpoint_s } },
+        { "series", 2, { .mean = l->series_s } },
+        { "output", 1, { .mean = r->output_s } },
+        { "verify", 1, { .mean = r->verify_s } },
+    };
+    memcpy(r->report.phase, all, sizeof all);
 }
 
 /* Reduces the numbers of all ranks, all together. A checkpoint's seconds are those of its slowest rank. */
@@ -154,14 +148,14 @@ static void gather_report(run *r, const loop_result *l)
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
     const double passes_per_step =
         counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
-    add_phases(r, l);
-    for (int i = 0; i < out->phases; i++) mine[n++] = out->phase[i].seconds.mean;
+    set_phases(r, l);
+    for (int i = 0; i < REPORT_PHASES; i++) mine[n++] = out->phase[i].seconds.mean;
     for (int i = 0; i < 4; i++) mine[n++] = *seconds[i];
     for (int i = 0; i < POWER_NUMBERS; i++) mine[n++] = r->power[i];
     mine[n++] = sim_bytes_moved_per_pass(s) * passes_per_step;
     mine[n++] = r->ticks.total_steps > 0 ? out->step_s.mean : 0;
     timer_spreads(mine, all, n, comm);
-    for (int i = 0; i < out->phases; i++) out->phase[i].seconds = *of++;
+    for (int i = 0; i < REPORT_PHASES; i++) out->phase[i].seconds = *of++;
     for (int i = 0; i < 4; i++) *seconds[i] = (of++)->max;
     out->power =
         power_of(of, l->loop_s, (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l->steps_run);

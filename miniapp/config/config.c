@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/config_table.h"
 #include "output/picture.h"
 
 typedef struct checking {
@@ -85,21 +84,17 @@ static bool read_all(const checking *k)
     return true;
 }
 
-bool config_uses(const config *c, config_use what)
+bool config_uses(const config *c, int use)
 {
     const kind_row *kind = config_kind_of(c);
-    const bool modes = kind->modes && c->problem.initial == CONFIG_INITIAL_MODE;
-    switch (what) {
-    case CONFIG_USE_ALWAYS: return true;
-    case CONFIG_USE_DIFFERENCES: return kind->alpha != KIND_ALPHA_NONE;
-    case CONFIG_USE_WEIGHTS: return kind->stencil == KIND_STENCIL_WEIGHTS;
-    case CONFIG_USE_MODE: return modes;
-    case CONFIG_USE_MODE_2D: return modes && config_two_d(c);
-    case CONFIG_USE_RANDOM: return c->problem.initial == CONFIG_INITIAL_RANDOM;
-    case CONFIG_USE_STENCIL: return kind->stencil != KIND_STENCIL_NONE;
-    case CONFIG_USE_STENCIL_2D: return kind->stencil != KIND_STENCIL_NONE && config_two_d(c);
-    }
-    return true;
+    const bool mode = kind->modes && c->problem.initial == CONFIG_INITIAL_MODE;
+    const int there = (kind->alpha != KIND_ALPHA_NONE ? CONFIG_USE_DIFFERENCES : 0) |
+                      (kind->stencil == KIND_STENCIL_WEIGHTS ? CONFIG_USE_WEIGHTS : 0) |
+                      (mode ? CONFIG_USE_MODE : 0) |
+                      (c->problem.initial == CONFIG_INITIAL_RANDOM ? CONFIG_USE_RANDOM : 0) |
+                      (kind->stencil != KIND_STENCIL_NONE ? CONFIG_USE_STENCIL : 0) |
+                      (config_two_d(c) ? CONFIG_USE_2D : 0);
+    return (use & ~there) == 0;
 }
 
 static bool clear_unused(const checking *k)
@@ -229,13 +224,14 @@ static bool check_grid(const checking *k)
 }
 
 /* Periodic and neumann axes have modes 0 .. n-1, those with a dirichlet side 1 .. n. */
-static bool check_mode(const checking *k, const char *key, config_use use, int64_t *mode,
-                       const boundary_side side[2], int64_t n)
+static bool check_mode(const checking *k, const char *key, int64_t *mode, const boundary_side *low,
+                       const boundary_side *high, int64_t n)
 {
-    const int64_t first = side[0].kind == BOUNDARY_DIRICHLET || side[1].kind == BOUNDARY_DIRICHLET ? 1 : 0;
+    const int64_t first = low->kind == BOUNDARY_DIRICHLET || high->kind == BOUNDARY_DIRICHLET ? 1 : 0;
     const int64_t last = n - 1 + first;
-    if (!given(k, key) || !config_uses(k->c, use)) *mode = last < 1 ? 0 : 1;
-    if (!config_uses(k->c, use) || (*mode >= first && *mode <= last)) return true;
+    const bool used = config_uses(k->c, config_table_find(key)->use);
+    if (!given(k, key) || !used) *mode = last < 1 ? 0 : 1;
+    if (!used || (*mode >= first && *mode <= last)) return true;
     return refuse(k, key, "allowed: %lld .. %lld with these sides and %lld cells", (long long)first,
                   (long long)last, (long long)n);
 }
@@ -244,9 +240,8 @@ static bool check_modes(const checking *k)
 {
     config *c = k->c;
     const boundary *b = &c->grid.sides;
-    const boundary_side x[2] = { b->x_low, b->x_high }, y[2] = { b->y_low, b->y_high };
-    return check_mode(k, "problem.mode_x", CONFIG_USE_MODE, &c->problem.mode_x, x, c->grid.nx) &&
-           check_mode(k, "problem.mode_y", CONFIG_USE_MODE_2D, &c->problem.mode_y, y, c->grid.ny);
+    return check_mode(k, "problem.mode_x", &c->problem.mode_x, &b->x_low, &b->x_high, c->grid.nx) &&
+           check_mode(k, "problem.mode_y", &c->problem.mode_y, &b->y_low, &b->y_high, c->grid.ny);
 }
 
 static bool check_time(const checking *k)

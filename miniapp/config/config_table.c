@@ -1,6 +1,6 @@
 /* Invariant: config_table_read sets the same bytes for the same value (no padding, nothing left of an earlier
  * value), so that two configs can be compared as memory. */
-#include "config/config_table.h"
+#include "config/config.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ const cmd_key config_table[] = {
       .use = CONFIG_USE_MODE, .most = CELLS_MAX,
       .help = "which mode along x: 0 .. n-1, or 1 .. n with a dirichlet side" },
     { "problem.mode_y", CMD_KEY_WHOLE, AT(problem.mode_y), .preset_text = "1, or 0 where n = 1",
-      .use = CONFIG_USE_MODE_2D, .most = CELLS_MAX, .help = "the same along y" },
+      .use = CONFIG_USE_MODE | CONFIG_USE_2D, .most = CELLS_MAX, .help = "the same along y" },
     { "problem.seed", CMD_KEY_WHOLE, AT(problem.seed), .preset = "0", .use = CONFIG_USE_RANDOM,
       .least = -BEYOND_WHOLE, .most = BEYOND_WHOLE, .allowed = "a whole number of 64 bits",
       .help = "for initial = random" },
@@ -66,9 +66,9 @@ const cmd_key config_table[] = {
       .use = CONFIG_USE_STENCIL, .unused = "periodic", .allowed = side_values,
       .help = "periodic on both sides of an axis or on neither" },
     { "grid.y_low", CONFIG_SIDE, AT(grid.sides.y_low), .preset_text = "grid.boundary",
-      .use = CONFIG_USE_STENCIL_2D, .unused = "periodic", .allowed = side_values },
+      .use = CONFIG_USE_STENCIL | CONFIG_USE_2D, .unused = "periodic", .allowed = side_values },
     { "grid.y_high", CONFIG_SIDE, AT(grid.sides.y_high), .preset_text = "grid.boundary",
-      .use = CONFIG_USE_STENCIL_2D, .unused = "periodic", .allowed = side_values },
+      .use = CONFIG_USE_STENCIL | CONFIG_USE_2D, .unused = "periodic", .allowed = side_values },
 
     { "time.steps", CMD_KEY_WHOLE, AT(time.steps), .preset_text = "required", .unit = "steps",
       .most = STEPS_MAX, .help = "the number of the last step, also after a restart" },

@@ -6,7 +6,6 @@
 
 #include "base/terminal.h"
 #include "config/config.h"
-#include "config/config_table.h"
 #include "output/record.h"
 
 static void write_number(FILE *to, double x)
@@ -88,18 +87,14 @@ void config_add_json(json_t *o, const config *c, const char *prefix)
 {
     for (size_t i = 0; i < config_table_count; i++) {
         const cmd_key *const row = &config_table[i];
-        const void *const from = (const char *)c + row->at;
-        json_t *v = NULL;
+        const bool real = row->kind == CMD_KEY_NUMBER, whole = row->kind == CMD_KEY_WHOLE;
         if (strncmp(row->key, prefix, strlen(prefix)) != 0 || row->kind >= CONFIG_SIDES) continue;
-        if (row->kind == CMD_KEY_WHOLE) v = json_integer((json_int_t)*(const int64_t *)from);
-        else if (row->kind == CMD_KEY_INT) v = json_integer(*(const int *)from);
-        else if (row->kind == CMD_KEY_NUMBER) v = json_real(*(const double *)from);
-        else {
-            char *const text = value_of(c, row);
-            v = record_text(text);
-            free(text);
-        }
+        char *const text = value_of(c, row);
+        json_t *const v = real || whole || row->kind == CMD_KEY_INT
+                              ? json_loads(text, JSON_DECODE_ANY | (real ? JSON_DECODE_INT_AS_REAL : 0), NULL)
+                              : record_text(text);
         json_object_set_new(o, strchr(row->key, '.') + 1, v);
+        free(text);
     }
 }
 

@@ -83,66 +83,52 @@ static const cmd_key own_keys[] = {
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof *own_keys };
 
-static bool is_own(const request *q, const char *word)
+/* Takes the words of a line but for the assignments to keys of the deck, which are left in argv, argc of
+ * them. */
+static bool parse_words(request *q, int *argc, char **argv, sentence *why)
 {
-    return q->json && strchr(word, '=') && cmd_key_find(own_keys, OWN_KEYS, word);
-}
-
-static bool parse_own(request *q, int argc, char **argv, sentence *why)
-{
+    const int words = *argc;
+    *argc = 0;
+    q->dry_run = cmd_has_option(words, argv, "--dry-run");
+    q->explain = cmd_has_option(words, argv, "--explain");
+    q->json = cmd_has_option(words, argv, "--json");
+    q->quiet = cmd_has_option(words, argv, "--quiet");
     q->ranks = 1;
     q->per_host = 8;
-    for (int i = 1; i < argc; i++)
-        if (is_own(q, argv[i]) && !cmd_key_set(own_keys, OWN_KEYS, q, argv[i], why)) return false;
-    if (q->per_host > q->ranks) q->per_host = q->ranks;
-    if (!q->json || q->dry_run) return true;
-    return sentence_refuse(why, "--json needs --dry-run, which was not given");
-}
-
-static bool is_restart(const char *argument)
-{
-    return strcmp(argument, "--restart") == 0 || strcmp(argument, "--restart-if-any") == 0;
-}
-
-static bool parse_options(request *q, int argc, char **argv, sentence *why)
-{
-    q->dry_run = cmd_has_option(argc, argv, "--dry-run");
-    q->explain = cmd_has_option(argc, argv, "--explain");
-    q->json = cmd_has_option(argc, argv, "--json");
-    q->quiet = cmd_has_option(argc, argv, "--quiet");
-    for (int i = 1; i < argc; i++) {
-        if (is_restart(argv[i])) {
-            if (i + 1 == argc) return sentence_refuse(why, "%s needs a state file or a directory", argv[i]);
+    for (int i = 1; i < words; i++) {
+        char *const word = argv[i];
+        const bool if_any = strcmp(word, "--restart-if-any") == 0;
+        if (if_any || strcmp(word, "--restart") == 0) {
+            if (++i == words) return sentence_refuse(why, "%s needs a state file or a directory", word);
             if (q->restart)
                 return sentence_refuse(why, "%s %s: a restart from %s is given already; only one is allowed",
-                                       argv[i], argv[i + 1], q->restart);
-            q->restart_if_any = strcmp(argv[i], "--restart") != 0;
-            q->restart = argv[++i];
-        } else if (argv[i][0] != '-' && !strchr(argv[i], '=')) {
-            if (q->deck)
-                return sentence_refuse(
-                    why, "a second deck '%s' after '%s'; changes are given as section.key=value", argv[i],
-                    q->deck);
-            q->deck = argv[i];
-        }
+                                       word, argv[i], q->restart);
+            q->restart_if_any = if_any;
+            q->restart = argv[i];
+        } else if (word[0] == '-') continue;
+        else if (q->json && strchr(word, '=') && cmd_key_find(own_keys, OWN_KEYS, word)) {
+            if (!cmd_key_set(own_keys, OWN_KEYS, q, word, why)) return false;
+        } else if (strchr(word, '=')) argv[(*argc)++] = word;
+        else if (q->deck)
+            return sentence_refuse(
+                why, "a second deck '%s' after '%s'; changes are given as section.key=value", word, q->deck);
+        else q->deck = word;
     }
-    if (q->deck) return true;
-    return sentence_refuse(why, "no deck; usage: weft run DECK [section.key=value ...]");
+    if (q->per_host > q->ranks) q->per_host = q->ranks;
+    if (!q->deck) return sentence_refuse(why, "no deck; usage: weft run DECK [section.key=value ...]");
+    return !q->json || q->dry_run || sentence_refuse(why, "--json needs --dry-run, which was not given");
 }
 
 /* grid.boundary stands for all four sides: on the command line it wins over the sides that the deck names. */
-static bool apply_assignments(const request *q, deck *d, int argc, char **argv, sentence *why)
+static bool apply_assignments(deck *d, int count, char **assignment, sentence *why)
 {
     static const char *const sides[] = { "grid.x_low", "grid.x_high", "grid.y_low", "grid.y_high" };
     static const char all[] = "grid.boundary=";
-    for (int i = 1; i < argc; i++)
-        for (int side = 0; side < 4 && strncmp(argv[i], all, strlen(all)) == 0; side++)
+    for (int i = 0; i < count; i++)
+        for (int side = 0; side < 4 && strncmp(assignment[i], all, strlen(all)) == 0; side++)
             deck_remove(d, sides[side]);
-    for (int i = 1; i < argc; i++) {
-        if (is_restart(argv[i])) i++; /* its file may have '=' in its name */
-        else if (argv[i][0] == '-' || !strchr(argv[i], '=') || is_own(q, argv[i])) continue;
-        else if (!deck_set(d, argv[i], why)) return false;
-    }
+    for (int i = 0; i < count; i++)
+        if (!deck_set(d, assignment[i], why)) return false;
     return true;
 }
 
@@ -164,9 +150,8 @@ bool request_make(request *q, int argc, char **argv, sentence *why)
 {
     deck d = { NULL, 0 };
     memset(q, 0, sizeof *q);
-    const bool ok = parse_options(q, argc, argv, why) && parse_own(q, argc, argv, why) &&
-                    read_deck(&d, q->deck, why) && apply_assignments(q, &d, argc, argv, why) &&
-                    config_from_deck(&q->cfg, &d, why);
+    const bool ok = parse_words(q, &argc, argv, why) && read_deck(&d, q->deck, why) &&
+                    apply_assignments(&d, argc, argv, why) && config_from_deck(&q->cfg, &d, why);
     if (ok) find_initial(q);
     if (ok) config_ignored_keys(&q->cfg, &d, q->ignored, sizeof q->ignored);
     deck_free(&d);

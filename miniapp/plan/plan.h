@@ -176,6 +176,8 @@ __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, co
 /* The choice, as people read it; for each choice that has a reason. */
 enum { PLAN_CHOSEN_BYTES = 64 };
 const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice);
+/* These choices in a line. */
+void plan_list(FILE *to, const plan *p);
 /* A line for each choice: what, and why; before: of each line. */
 void plan_explain(FILE *to, const plan *p, const char *before);
 /* Adds what the record of a run and a plan in JSON share: grid, ranks, what was chosen and why ("plan":

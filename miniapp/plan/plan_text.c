@@ -51,6 +51,18 @@ const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice 
     return "";
 }
 
+void plan_list(FILE *to, const plan *p)
+{
+    char chosen[PLAN_CHOSEN_BYTES];
+    const char *before = "";
+    for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
+        if (p->because[i].text[0] == '\0') continue;
+        fprintf(to, "%s%s %s", before, choice_name[i], plan_chosen(chosen, p, i));
+        before = ", ";
+    }
+    fprintf(to, "%s\n", p->persistent ? ", on cells that stay in registers" : "");
+}
+
 void plan_explain(FILE *to, const plan *p, const char *before)
 {
     enum { WIDTH = 16 };

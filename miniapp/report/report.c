@@ -28,18 +28,6 @@ static void print_device(FILE *to, const sim *s)
         fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads,
                 d->threads == 1 ? "" : "s");
     else fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
-    if (s->plan.in_host_memory) fprintf(to, "memory       host: %s\n", s->plan.because[PLAN_MEMORY].text);
-}
-
-static void print_form(FILE *to, const sim *s)
-{
-    const bool in_kernel = s->pass.form == STEP_IN_KERNEL;
-    fprintf(to, "transport    %s; %s steps, feed %s",
-            s->top.ranks == 1 && in_kernel ? "none" : transport_kind_name(s->plan.transport),
-            step_form_name[s->pass.form], config_feed_name(s->plan.feed));
-    if (s->batch) fprintf(to, ", up to %d steps per launch", s->plan.block_steps * GRAPH_BATCH_STEPS_MAX);
-    if (!in_kernel) fprintf(to, ", %d lane%s", s->plan.streams, s->plan.streams == 1 ? "" : "s");
-    fprintf(to, "\n");
 }
 
 void report_print_head(const sim *s, report *r)
@@ -62,11 +50,8 @@ void report_print_head(const sim *s, report *r)
     fprintf(to, "ranks        %d as %d x %d on %d host%s, rank 0 on %s\n", s->top.ranks, d->ranks_x,
             d->ranks_y, s->top.hosts, s->top.hosts == 1 ? "" : "s", s->top.host);
     print_device(to, s);
-    print_form(to, s);
-    if (s->plan.persistent)
-        fprintf(to, "block        %d steps per pass, on cells that stay in registers\n", s->plan.block_steps);
-    else if (s->plan.block_steps > 1)
-        fprintf(to, "block        %d steps per pass and exchange\n", s->plan.block_steps);
+    fprintf(to, "plan         ");
+    plan_list(to, &s->plan);
     print_notes(to, s, 0);
     terminal_text_end(&text, INDENT);
     r->notes_printed = s->plan.notes;
@@ -92,7 +77,7 @@ static int print_phase(FILE *to, const report *r, int i)
     int next = i + 1;
     if (p->seconds.mean >= shown_from_s)
         print_row(to, p->depth, p->name, p->seconds.mean / run_s, &p->seconds);
-    while (next < r->phases && r->phase[next].depth > p->depth) {
+    while (next < REPORT_PHASES && r->phase[next].depth > p->depth) {
         rest_s -= r->phase[next].seconds.mean;
         next = print_phase(to, r, next);
     }

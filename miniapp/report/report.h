@@ -11,7 +11,7 @@
 #include "sim/sim.h"
 #include "state/state_write.h"
 
-enum { REPORT_PHASES_MAX = 24 };
+enum { REPORT_PHASES = 18 };
 
 /* Phases in the order of the table: one contains those that follow it and are deeper. */
 typedef struct report_phase {
@@ -58,8 +58,7 @@ typedef struct report {
     int slowest_rank;
     char slowest_host[64];
     calibrate_result calibration;
-    report_phase phase[REPORT_PHASES_MAX];
-    int phases;
+    report_phase phase[REPORT_PHASES];
     verify_result verdict;
     uint64_t fingerprint;
     state_stats checkpoints;

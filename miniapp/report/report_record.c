@@ -51,7 +51,7 @@ static json_t *histogram_json(const timer_histogram *h)
 static json_t *phases_json(const report *r)
 {
     json_t *all = json_object();
-    for (int i = 0; i < r->phases; i++)
+    for (int i = 0; i < REPORT_PHASES; i++)
         json_object_set_new(all, r->phase[i].name,
                             json_pack("{s:o, s:o}", "mean_s", record_number(r->phase[i].seconds.mean),
                                       "max_s", record_number(r->phase[i].seconds.max)));

@@ -1,7 +1,7 @@
 /* Every mistake in a deck is refused in one sentence with the key, the value as written and what is allowed.
  * A resolved deck reads back to the same config, byte for byte; a restart notices keys of problem and grid,
  * no other; and keys without meaning change nothing and are named. */
-#include "config/config_table.h"
+#include "config/config.h"
 #include "core/cell.h"
 #include "support/problem_harness.h"
 

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "config/config_table.h"
+#include "config/config.h"
 #include "config/request.h"
 #include "support/problem_harness.h"
 #include "support/sanitized.h"
