@@ -60,8 +60,7 @@ static const struct cmd_row {
     { "info", cmd_info, "", "what this machine and this build offer",
       "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms "
       "that; HDF5; and a table of who drives what: every rank's GPU and its PCI address, the NUMA node and "
-      "cores near to it, the cores that the rank may use, the nearest network cards, and what is wrong with "
-      "that, host by host.",
+      "cores near to it, the cores that the rank may use, and what is wrong with that.",
       cmd_info_options, NULL, NULL, NULL },
     { "verify", cmd_verify, "FILE_OR_DIR ...", "check state files: every block and fingerprint",
       "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums "

@@ -2,7 +2,6 @@
  * A resolved deck reads back to the same config, byte for byte; a restart notices keys of problem and grid,
  * no other; and keys without meaning change nothing and are named. */
 #include "config/config.h"
-#include "core/cell.h"
 #include "support/problem_harness.h"
 
 #define TAIL "\n[time]\nsteps = 12\n"
@@ -88,28 +87,22 @@ static const struct {
     { "grid.xlow=neumann", "allowed: grid.nx grid.ny grid.boundary grid.x_low" },
     { "chekpoint.every=4", "allowed: problem.kind" }, /* all keys */
     { "-problem.alpha", "required for heat" },
-    { "problem.kind=sweep\n-problem.alpha", "required for sweep" },
     { "problem.kind=custom\n-problem.weights", "required for custom" },
     { "problem.order=3", "2, 4, 6 .. 16" },
-    { "grid.nx=64 # cells", "a # begins a comment only at the start of a line" },
     { "output.final=a.h5 # the last state", "a # begins a comment only at the start of a line" },
     { "grid.ny=1099511627776\ngrid.nx=1048577", "2^60, so with ny = 1099511627776 at most 1048576" },
-    { "output.final=a ;b", "cannot stand in a deck" },
     { "output.final=$HOME/a", "no shell expands ~ and $NAME" },
     { "output.picture=a.jpg", "ends in .png" },
-    { "output.picture=png", "ends in .png" },
     { "output.picture=a/.png", "ends in .png" },
     { "output.picture_high=-1", "picture_low (0) below" },
     { "output.every=1\noutput.series=checkpoints", "another folder than checkpoint.dir" },
     /* stability */
     { "problem.alpha=0.2501", "heat of order 2 in 2D is stable for 0 <= alpha <= 0.25" },
-    { "problem.alpha=-0.01", "0 <= alpha <= 0.25" },
     { "grid.ny=1\nproblem.alpha=0.51", "in 1D is stable for 0 <= alpha <= 0.5" },
     { "problem.order=16\nproblem.alpha=0.134646", "0.134645" },
     { "problem.kind=wave\nproblem.alpha=0.5", "0 < alpha < 0.5" },
     { "problem.kind=wave\nproblem.alpha=0", "0 < alpha < 0.5" },
     { "problem.kind=wave\nproblem.order=8\ngrid.ny=1\nproblem.alpha=0.615234", "0 < alpha < 0.615234" },
-    { "problem.kind=advect\nproblem.alpha=0.5", "|alpha| < 0.5" },
     { "problem.kind=advect\nproblem.order=4\nproblem.alpha=-0.364372", "|alpha| < 0.364372" },
     { "problem.kind=sweep\nproblem.alpha=0.6", "0 <= alpha <= 0.5" },
     /* sides */
@@ -134,7 +127,6 @@ static const struct {
     { "problem.kind=custom\nproblem.weights=1 2 3", "2r+1 rows of 2r+1" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=0 1 0 | 1 1 1 | 0 1 0", "one row of 2r+1 numbers" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 2", "3, 5, 7 .. 17" },
-    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1", "3, 5, 7 .. 17" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1",
       "3, 5, 7 .. 17" },
     { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 6", "2 rows of 3 numbers" },
@@ -143,9 +135,7 @@ static const struct {
     { "problem.dtype=f32\nproblem.kind=custom\ngrid.ny=1\nproblem.weights=1 1e39 3", "not finite in f32" },
     /* time */
     { "time.tolerance=1e-6", "only laplace runs to a tolerance" },
-    { "problem.kind=laplace\ntime.tolerance=-1", "0 or more" },
     { "problem.kind=laplace\ntime.tolerance=1e-6\ntime.norm_every=0", "1 or more" },
-    { "run.wall_limit=-1", "a number, 0 .. 1e9" },
     { "run.stall_limit=1e10", "a number, 0 .. 1e9" },
 };
 
@@ -187,8 +177,8 @@ static void each_key_reads_back_and_is_noticed_where_it_counts(void **state)
         "kind = sweep\nalpha = 0.3\n[grid]\nnx = 8\nny = 9\nboundary = dirichlet 1e-320" TAIL,
     };
     static const char *const values[] = {
-        "4", ".2", "-.1", "a b.png", "../a b.hdf5:/group/other name", "neumann", "dirichlet -1e300",
-        "1 2 1 | 1 2 3 | 1 2 1", "true", "false", "zero", "gaussian", "none", "-9223372036854775808",
+        "4", ".2", "-.1", ".30000000000000004", "a b.png", "../a b.hdf5:/group/other name", "neumann",
+        "dirichlet -1e300", "1 2 1 | 1 2 3 | 1 2 1", "true", "false", "zero", "gaussian", "none", "-9223372036854775808",
         "[a] = \\; z/x\\ y/#1;.png", "\\", "word=",
     };
     static config changed;
@@ -219,25 +209,6 @@ static void each_key_reads_back_and_is_noticed_where_it_counts(void **state)
             }
         if (set == 0) fail_msg("%s is never set", row->key);
     }
-}
-
-/* Numbers need up to 17 digits to read back. */
-static void wide_weights(void **state)
-{
-    static char text[1 << 15];
-    for (int r = 1; r <= 8; r++)
-        for (int ny = 1; ny <= 20; ny += 19) {
-            size_t used = (size_t)snprintf(text, sizeof text, "[problem]\nkind = custom\nweights =");
-            for (int j = 0; j < (ny > 1 ? 2 * r + 1 : 1); j++)
-                for (int i = 0; i < 2 * r + 1; i++)
-                    used += (size_t)snprintf(text + used, sizeof text - used, "%s %.17g", j && !i ? " |" : "",
-                                             1e-300 * cell_random(3, (uint64_t)(j * 17 + i)));
-            snprintf(text + used, sizeof text - used, "\n[grid]\nnx = 20\nny = %d" TAIL, ny);
-            harness_config(&first, "%s", text);
-            assert_int_equal(first.problem.radius, r);
-            assert_true(first.problem.weights[2 * r] == 1e-300 * cell_random(3, (uint64_t)(2 * r)));
-            assert_reads_back(&first);
-        }
 }
 
 /* docs.bats has the defaults that a deck's text shows. */
@@ -278,7 +249,6 @@ int main(void)
         cmocka_unit_test(each_key_refuses_what_its_row_does_not_allow),
         cmocka_unit_test(keys_refuse_what_others_rule_out),
         cmocka_unit_test(each_key_reads_back_and_is_noticed_where_it_counts),
-        cmocka_unit_test(wide_weights),
         cmocka_unit_test(what_follows_from_other_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

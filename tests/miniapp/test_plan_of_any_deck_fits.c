@@ -5,16 +5,12 @@
 #include <string.h>
 
 #include "support/made_up_machine.h"
+#include "support/plain_deck.h"
 #include "temporal/temporal_tilings.h"
 
 enum { DECKS = 1000 };
-static uint64_t seed;
 
-static int any(int n) /* 0 .. n - 1 */
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (int)((seed >> 33) % (uint64_t)n);
-}
+static int any(int n) { return (int)chance((uint64_t)n); } /* 0 .. n - 1 */
 #define ONE_OF(...) \
     (((const char *[]){ __VA_ARGS__ })[any(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *))])
 
@@ -125,7 +121,7 @@ static void a_thousand_decks(void **state)
 {
     static plan run;
     int made = 0, mixed = 0;
-    for (seed = 1; made < DECKS;) {
+    while (made < DECKS) {
         random_deck();
         const int ranks = any(4) ? 1 << any(13) : 1 + any(4096), per_host = 1 << any(5);
         plan_facts facts = facts_of(any(4) ? DEVICE_CUDA : DEVICE_HOST, ranks, per_host), theirs = facts;
