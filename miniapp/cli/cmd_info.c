@@ -107,7 +107,8 @@ static void print_ranks(FILE *to, const json_t *ranks)
     json_array_foreach(ranks, n, r) {
         for (int i = 0; i < COLUMNS; i++) {
             const json_t *const v = json_object_get(r, column[i].key);
-            if (json_is_number(v)) fprintf(to, "%-*.4g ", column[i].width, json_number_value(v) / column[i].unit);
+            if (json_is_number(v))
+                fprintf(to, "%-*.4g ", column[i].width, json_number_value(v) / column[i].unit);
             else fprintf(to, "%-*s ", column[i].width, json_is_null(v) ? "-" : text_of(r, column[i].key));
         }
         const char *const limit = text_of(r, "memory_limit"), *const wrong = text_of(r, "wrong");
