@@ -214,32 +214,27 @@ static void each_key_reads_back_and_is_noticed_where_it_counts(void **state)
 /* docs.bats has the defaults that a deck's text shows. */
 static void what_follows_from_other_keys(void **state)
 {
+    static const char *const initial[][3] = {
+        { "problem.initial=data/field.h5", "data/field.h5", "/fields/u" },
+        { "problem.initial=C:/a b.h5:/group/other name", "C:/a b.h5", "/group/other name" },
+    };
     sentence why = { "" };
+    char longest[4300];
     assert_true(read_with(&first, heat, "problem.kind=laplace\nproblem.order=6\ntime.tolerance=1e-7", ignored,
                           &why));
     assert_int_equal(first.time.norm_every, 1);
     assert_int_equal(first.problem.radius, 1);
     assert_string_equal(ignored, "problem.order, problem.alpha");
-    static const char *const initial[][3] = {
-        { "problem.initial=data/field.h5", "data/field.h5", "/fields/u" },
-        { "problem.initial=../a b.hdf5:/group/other name", "../a b.hdf5", "/group/other name" },
-        { "problem.initial=C:/x.h5:/u", "C:/x.h5", "/u" },
-    };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         assert_true(read_with(&first, heat, initial[i][0], ignored, &why));
         assert_string_equal(first.problem.file, initial[i][1]);
         assert_string_equal(first.problem.dataset, initial[i][2]);
     }
-    for (int i = 0; i < 2; i++) { /* the longest; the resolved deck adds a dataset */
-        static const char *const long_path[] = { "output.record=/%04094d", "problem.initial=/%04094d" };
-        char assignment[4300];
-        snprintf(assignment, sizeof assignment, long_path[i], 0);
-        assert_true(read_with(&first, heat, assignment, ignored, &why));
-        assert_reads_back(&first);
-    }
+    snprintf(longest, sizeof longest, "problem.initial=/%04094d", 0); /* the resolved deck adds a dataset */
+    assert_true(read_with(&first, heat, longest, ignored, &why));
+    assert_reads_back(&first);
     assert_true(read_with(&first, heat, "grid.x_low=neumann\ngrid.boundary=dirichlet 2", ignored, &why));
     assert_int_equal(first.grid.sides.x_low.kind, BOUNDARY_NEUMANN);
-    assert_int_equal(first.grid.sides.x_high.kind, BOUNDARY_DIRICHLET);
     assert_true(first.grid.sides.y_low.value == 2.0);
 }
 
