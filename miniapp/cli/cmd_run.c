@@ -73,14 +73,6 @@ static int start_level(run *r, sentence *why)
     return loaded ? 0 : sim_initialise(s, why);
 }
 
-static int write_outputs(run *r, sentence *why)
-{
-    if (!series_end(&r->frames, why)) return CHECK_EXIT_ENVIRONMENT;
-    if (r->timeline && !timeline_write(r->timeline, r->sim.cfg->output.trace, why))
-        return CHECK_EXIT_ENVIRONMENT;
-    return 0;
-}
-
 /* Step times are those of the slowest rank, whose mean is longest. */
 static void take_steps(run *r, int slowest)
 {
@@ -91,16 +83,6 @@ static void take_steps(run *r, int slowest)
     MPI_CHECK(ranks_bcast(&out->step_s, sizeof out->step_s, MPI_BYTE, slowest, comm));
     MPI_CHECK(ranks_bcast(&out->step_histogram, sizeof out->step_histogram, MPI_BYTE, slowest, comm));
     MPI_CHECK(ranks_bcast(out->slowest_host, sizeof out->slowest_host, MPI_CHAR, slowest, comm));
-}
-
-static void own_steps(run *r)
-{
-    report *out = &r->report;
-    const clock_steps *t = &r->ticks;
-    out->step_s = timer_percentiles_of(t->sample_s, t->samples);
-    out->step_histogram = timer_histogram_of(t->sample_s, t->samples, out->step_s.min, out->step_s.max);
-    /* of all steps, kept or not */
-    if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
 }
 
 /* This rank's seconds, until gather_report. Time that no norm, checkpoint or series took is the steps'. */
@@ -141,7 +123,11 @@ static void gather_report(run *r, const loop_result *l)
     int n = 0;
     double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s,
                                 &out->checkpoints.verify_s, &out->checkpoints.stall_s };
-    own_steps(r);
+    const clock_steps *t = &r->ticks;
+    out->step_s = timer_percentiles_of(t->sample_s, t->samples);
+    out->step_histogram = timer_histogram_of(t->sample_s, t->samples, out->step_s.min, out->step_s.max);
+    /* of all steps, kept or not */
+    if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
     if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
@@ -153,7 +139,7 @@ static void gather_report(run *r, const loop_result *l)
     for (int i = 0; i < 4; i++) mine[n++] = *seconds[i];
     for (int i = 0; i < POWER_NUMBERS; i++) mine[n++] = r->power[i];
     mine[n++] = sim_bytes_moved_per_pass(s) * passes_per_step;
-    mine[n++] = r->ticks.total_steps > 0 ? out->step_s.mean : 0;
+    mine[n++] = t->total_steps > 0 ? out->step_s.mean : 0;
     timer_spreads(mine, all, n, comm);
     for (int i = 0; i < REPORT_PHASES; i++) out->phase[i].seconds = *of++;
     for (int i = 0; i < 4; i++) *seconds[i] = (of++)->max;
@@ -201,7 +187,9 @@ static int finish(run *r, const loop_result *l, sentence *why)
     sim *s = &r->sim;
     double mark_s = timer_now_s();
     enter(r, "output");
-    int status = write_outputs(r, why);
+    const bool written = series_end(&r->frames, why) &&
+                         (!r->timeline || timeline_write(r->timeline, s->cfg->output.trace, why));
+    int status = written ? 0 : CHECK_EXIT_ENVIRONMENT;
     r->output_s = timer_lap_s(&mark_s);
     if (status != 0) fail(status, why->text);
     enter(r, "verify");
@@ -297,11 +285,10 @@ int cmd_run(int argc, char **argv)
     r->report.command = command;
     r->report.started = record_now();
     int status = request_make(&r->ask, argc, argv, &why) ? 0 : CHECK_EXIT_USAGE;
-    if (status == 0 && !r->ask.json) status = request_check_outputs(&r->ask, &why);
-    if (status == 0 && r->ask.json) status = plan_print_json(&r->ask, &why);
-    if (status != 0) {
-        (void)fail(status, why.text);
-    } else if (!r->ask.json) {
+    if (status == 0)
+        status = r->ask.json ? plan_print_json(&r->ask, &why) : request_check_outputs(&r->ask, &why);
+    if (status != 0) (void)fail(status, why.text);
+    else if (!r->ask.json) {
         r->mpi_s = timer_now_s() - start_s;
         status = run_it(r);
         enter(r, NULL);
