@@ -80,35 +80,27 @@ static void ways_of(const plan_exchange *e, link_kind kind, plan_way way[TRANSPO
     }
 }
 
-/* The transport that is asked for where it serves, else the fastest; staged if none serves. */
-static transport_kind fastest(plan *p, const plan_question *q, link_kind kind, transport_kind asked)
-{
-    const plan_exchange *e = &p->exchange;
-    const transport_kind alone[] = { asked, TRANSPORT_AUTO };
-    plan_way way[TRANSPORT_KINDS];
-    try_these(p, q, kind, alone);
-    if (asked != TRANSPORT_AUTO && isfinite(e->slowest_s[asked][kind])) return asked;
-    try_these(p, q, kind, transport_turns);
-    ways_of(e, kind, way);
-    return (transport_kind)plan_cheapest(way, TRANSPORT_KINDS, TRANSPORT_STAGED);
-}
-
-/* The transport that serves a kind of link on most machines, where no trial measures it. */
-static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind kind, transport_kind asked)
-{
-    if (asked != TRANSPORT_AUTO) return reaches(e, asked, kind) ? asked : TRANSPORT_STAGED;
-    if (kind == LINK_INSIDE_HOST && f->most_on_device == 1) return TRANSPORT_PEER;
-    return f->mpi_claims_cuda ? TRANSPORT_AWARE : TRANSPORT_STAGED;
-}
-
+/* The transport that is asked for where it serves, else the fastest; staged if none serves. Where no trial
+ * measures it, the one that serves on most machines. */
 static void choose_of_kind(plan *p, const plan_question *q, link_kind kind, transport_kind asked)
 {
     plan_exchange *e = &p->exchange;
+    plan_way way[TRANSPORT_KINDS];
     const bool mixed = e->links[LINK_INSIDE_HOST] > 0 && e->links[LINK_BETWEEN_HOSTS] > 0;
-    const transport_kind t = e->tried ? fastest(p, q, kind, asked) : assumed(q->facts, e, kind, asked);
+    const bool open = asked == TRANSPORT_AUTO;
+    transport_kind t = TRANSPORT_STAGED;
+    if (e->tried) {
+        try_these(p, q, kind, (const transport_kind[]){ asked, TRANSPORT_AUTO });
+        const bool serves = !open && isfinite(e->slowest_s[asked][kind]);
+        if (!serves) try_these(p, q, kind, transport_turns);
+        ways_of(e, kind, way);
+        t = serves ? asked : (transport_kind)plan_cheapest(way, TRANSPORT_KINDS, TRANSPORT_STAGED);
+    } else if (!open) t = reaches(e, asked, kind) ? asked : TRANSPORT_STAGED;
+    else if (kind == LINK_INSIDE_HOST && q->facts->most_on_device == 1) t = TRANSPORT_PEER;
+    else if (q->facts->mpi_claims_cuda) t = TRANSPORT_AWARE;
     e->favourite[kind] = t;
     e->used[t] += e->links[kind];
-    if (asked != TRANSPORT_AUTO && t != asked)
+    if (!open && t != asked)
         plan_add_note(p, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked),
                       e->why[asked][kind].text, transport_kind_name(t), mixed ? " " : "",
                       mixed ? link_kind_name[kind] : "");

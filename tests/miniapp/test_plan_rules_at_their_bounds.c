@@ -187,9 +187,9 @@ static const struct {
 
     /* visits of as many steps as let the device compute while rows are on their way, if there is memory for
      * large chunks: an H100 took 492 at .98 of the rate in its memory, 480 at .96, 360 at .90 to .93 */
-    { HOST | DRY, 1, 1, HUGE, PLAN_BLOCK, .chosen = "456", VISITS(3) },
-    { HOST | DRY, 1, 1, HUGE, PLAN_BLOCK, .chosen = "564", VISITS(79) },
-    { HOST | DRY, 1, 1, HUGE, PLAN_BLOCK, .chosen = "72", VISITS(.125) },
+    { HOST | DRY, 1, 1, HUGE, PLAN_BLOCK, .chosen = "468", VISITS(3) },
+    { HOST | DRY, 1, 1, HUGE, PLAN_BLOCK, .chosen = "576", VISITS(79) },
+    { HOST | DRY, 1, 1, HUGE, PLAN_BLOCK, .chosen = "84", VISITS(.125) },
     { HOST | DRY, 4, 4, HUGE, PLAN_FORM, .chosen = "exchange_first", VISITS(6) },
     /* they end where a norm or checkpoint is due */
     { HOST | DRY, 1, 1, HUGE "time.steps=100", PLAN_BLOCK, .chosen = "100", VISITS(6) },
