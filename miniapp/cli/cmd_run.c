@@ -73,18 +73,6 @@ static int start_level(run *r, sentence *why)
     return loaded ? 0 : sim_initialise(s, why);
 }
 
-/* Step times are those of the slowest rank, whose mean is longest. */
-static void take_steps(run *r, int slowest)
-{
-    report *out = &r->report;
-    MPI_Comm comm = r->sim.top.comm;
-    out->slowest_rank = slowest;
-    snprintf(out->slowest_host, sizeof out->slowest_host, "%s", r->sim.top.host);
-    MPI_CHECK(ranks_bcast(&out->step_s, sizeof out->step_s, MPI_BYTE, slowest, comm));
-    MPI_CHECK(ranks_bcast(&out->step_histogram, sizeof out->step_histogram, MPI_BYTE, slowest, comm));
-    MPI_CHECK(ranks_bcast(out->slowest_host, sizeof out->slowest_host, MPI_CHAR, slowest, comm));
-}
-
 /* This rank's seconds, until gather_report. Time that no norm, checkpoint or series took is the steps'. */
 static void set_phases(run *r, const loop_result *l)
 {
@@ -117,17 +105,18 @@ static void gather_report(run *r, const loop_result *l)
 {
     sim *s = &r->sim;
     report *out = &r->report;
-    MPI_Comm comm = s->top.comm;
     double mine[TIMER_SPREADS_MAX];
     timer_spread all[TIMER_SPREADS_MAX], *of = all;
     int n = 0;
     double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s,
                                 &out->checkpoints.verify_s, &out->checkpoints.stall_s };
     const clock_steps *t = &r->ticks;
-    out->step_s = timer_percentiles_of(t->sample_s, t->samples);
-    out->step_histogram = timer_histogram_of(t->sample_s, t->samples, out->step_s.min, out->step_s.max);
+    out->steps.rank = s->top.rank;
+    snprintf(out->steps.host, sizeof out->steps.host, "%s", s->top.host);
+    out->steps.s = timer_percentiles_of(t->sample_s, t->samples);
+    out->steps.histogram = timer_histogram_of(t->sample_s, t->samples, out->steps.s.min, out->steps.s.max);
     /* of all steps, kept or not */
-    if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
+    if (t->total_steps > 0) out->steps.s.mean = t->total_s / (double)t->total_steps;
     if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
@@ -139,15 +128,15 @@ static void gather_report(run *r, const loop_result *l)
     for (int i = 0; i < 4; i++) mine[n++] = *seconds[i];
     for (int i = 0; i < POWER_NUMBERS; i++) mine[n++] = r->power[i];
     mine[n++] = sim_bytes_moved_per_pass(s) * passes_per_step;
-    mine[n++] = t->total_steps > 0 ? out->step_s.mean : 0;
-    timer_spreads(mine, all, n, comm);
+    mine[n++] = t->total_steps > 0 ? out->steps.s.mean : 0;
+    timer_spreads(mine, all, n, s->top.comm);
     for (int i = 0; i < REPORT_PHASES; i++) out->phase[i].seconds = *of++;
     for (int i = 0; i < 4; i++) *seconds[i] = (of++)->max;
     out->power =
         power_of(of, l->loop_s, (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l->steps_run);
     of += POWER_NUMBERS;
     out->bytes_moved_per_step = (of++)->sum;
-    take_steps(r, of->max_rank);
+    MPI_CHECK(ranks_bcast(&out->steps, sizeof out->steps, MPI_BYTE, of->max_rank, s->top.comm));
 }
 
 /* Prints the notes on keys that the deck sets; the table has the others. */
@@ -157,20 +146,17 @@ static void say_notes(const sim *s, int from)
         if (s->plan.note[i].asked) cmd_say(0, "%s", s->plan.note[i].said.text);
 }
 
-static void note_not_converged(sim *s, const loop_result *l)
+/* What the last level is worth. */
+static void note_results(sim *s, const loop_result *l)
 {
     const double tolerance = s->cfg->time.tolerance;
+    int64_t x, y;
+    char since[96] = "time.norm_every finds the step";
+    const int64_t count = sim_cells_not_finite(s, &x, &y);
     if (tolerance > 0 && l->end == LOOP_DONE && !(l->last_change <= tolerance))
         plan_add_note(&s->plan, true,
                       "not converged after %lld steps: max |next - u| is %.3g, time.tolerance %.3g",
                       (long long)s->level, l->last_change, tolerance);
-}
-
-static void note_not_finite(sim *s, const loop_result *l)
-{
-    int64_t x, y;
-    char since[96] = "time.norm_every finds the step";
-    const int64_t count = sim_cells_not_finite(s, &x, &y);
     if (l->infinite_level >= 0)
         snprintf(since, sizeof since, "level %lld is the first checked one that has them",
                  (long long)l->infinite_level);
@@ -200,8 +186,7 @@ static int finish(run *r, const loop_result *l, sentence *why)
     r->run_s = mark_s - r->start_s;
     gather_report(r, l);
     const int notes = s->plan.notes;
-    note_not_converged(s, l);
-    note_not_finite(s, l);
+    note_results(s, l);
     say_notes(s, notes);
     const bool recorded = report_record(s, &r->report, r->ask.deck_text, why);
     if (!r->ask.quiet) report_print(s, &r->report);

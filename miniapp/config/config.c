@@ -183,13 +183,10 @@ static bool check_value(const checking *k, const char *key, const boundary_side 
                   dtype_name(c->problem.type));
 }
 
-static bool check_axis(const checking *k, const boundary_side *low, const boundary_side *high, char axis,
-                       int64_t n)
+static bool check_axis(const checking *k, const boundary_side *low, const boundary_side *high, int64_t n,
+                       const char *low_key, const char *high_key, const char *n_key)
 {
     const config *c = k->c;
-    char low_key[] = "grid.x_low", high_key[] = "grid.x_high", n_key[] = "grid.nx";
-    low_key[5] = high_key[5] = axis;
-    n_key[6] = axis;
     const char *blame = given(k, high_key) ? high_key : given(k, low_key) ? low_key : "grid.boundary";
     if ((low->kind == BOUNDARY_PERIODIC) != (high->kind == BOUNDARY_PERIODIC))
         return refuse(
@@ -219,8 +216,9 @@ static bool check_grid(const checking *k)
     if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
         return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld",
                       (long long)c->grid.ny, (long long)(((int64_t)1 << 60) / c->grid.ny));
-    if (!check_axis(k, &b->x_low, &b->x_high, 'x', c->grid.nx)) return false;
-    return !config_two_d(c) || check_axis(k, &b->y_low, &b->y_high, 'y', c->grid.ny);
+    return check_axis(k, &b->x_low, &b->x_high, c->grid.nx, "grid.x_low", "grid.x_high", "grid.nx") &&
+           (!config_two_d(c) ||
+            check_axis(k, &b->y_low, &b->y_high, c->grid.ny, "grid.y_low", "grid.y_high", "grid.ny"));
 }
 
 /* Periodic and neumann axes have modes 0 .. n-1, those with a dirichlet side 1 .. n. */

@@ -87,6 +87,48 @@ static int print_phase(FILE *to, const report *r, int i)
     return next;
 }
 
+/* ---- energy and held clocks ---- */
+
+enum { GPUS, ENERGY_J, LIMIT_W, BY_POWER, BY_HEAT };
+
+/* One GPU whose value is unknown makes the sum NaN; MPI's smallest and largest of a NaN are any number. */
+static double known(const timer_spread *all, double number) { return isnan(all->sum) ? NAN : number; }
+
+void power_read(double out[POWER_NUMBERS], bool speaks, nvml_reading before, nvml_reading after)
+{
+    const double counted_s = after.held_at_s - before.held_at_s;
+    out[GPUS] = speaks;
+    out[ENERGY_J] = speaks ? after.energy_j - before.energy_j : 0;
+    out[LIMIT_W] = speaks ? after.power_limit_w : INFINITY;
+    out[BY_POWER] = speaks ? (after.power_held_s - before.power_held_s) / counted_s : 0;
+    out[BY_HEAT] = speaks ? (after.heat_held_s - before.heat_held_s) / counted_s : 0;
+}
+
+power_use power_of(const timer_spread all[POWER_NUMBERS], double seconds, double updates)
+{
+    power_use u = { .gpus = (int)all[GPUS].sum,
+                    .energy_j = all[ENERGY_J].sum,
+                    .power_limit_w = known(&all[LIMIT_W], all[LIMIT_W].min),
+                    .held_by_power = known(&all[BY_POWER], all[BY_POWER].max),
+                    .held_by_heat = known(&all[BY_HEAT], all[BY_HEAT].max) };
+    if (seconds < POWER_LOOP_LEAST_S) u.energy_j = u.held_by_power = u.held_by_heat = NAN;
+    u.update_j = u.energy_j / updates;
+    u.power_w = u.energy_j / seconds / u.gpus;
+    return u;
+}
+
+void power_print(FILE *to, const power_use *u)
+{
+    if (u->gpus > 0 && !isnan(u->power_w))
+        fprintf(to, "power        %.0f W per GPU (limit: %.0f), %.3g nJ per cell and step\n", u->power_w,
+                u->power_limit_w, u->update_j * 1e9);
+    if (u->gpus > 0 && u->held_by_power >= 0.01)
+        fprintf(to, "clock        held down by the power limit for %.0f %% of the steps' time\n",
+                100 * u->held_by_power);
+    if (u->gpus > 0 && u->held_by_heat >= 0.01)
+        fprintf(to, "clock        held down by heat for %.0f %% of the steps' time\n", 100 * u->held_by_heat);
+}
+
 /* ---- rates and results ---- */
 
 static double cells_global(const sim *s) { return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny; }
@@ -114,16 +156,16 @@ static void print_overlap(FILE *to, const sim *s, const overlap *o)
 
 static void print_rates(FILE *to, const sim *s, const report *r)
 {
-    if (r->step_s.count == 0) return;
-    const report_rates v = report_rates_of(s, r, r->step_s.p50);
+    if (r->steps.s.count == 0) return;
+    const report_rates v = report_rates_of(s, r, r->steps.s.p50);
     fprintf(to, "\nstep         median %s, mean %s, p99 %s, max %s (slowest rank: %d)\n",
-            figure_seconds(r->step_s.p50).text, figure_seconds(r->step_s.mean).text,
-            figure_seconds(r->step_s.p99).text, figure_seconds(r->step_s.max).text, r->slowest_rank);
+            figure_seconds(r->steps.s.p50).text, figure_seconds(r->steps.s.mean).text,
+            figure_seconds(r->steps.s.p99).text, figure_seconds(r->steps.s.max).text, r->steps.rank);
     fprintf(to,
             "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy; sustained %.4g "
             "GCells/s\n",
             v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, config_kind_of(s->cfg)->words, v.fraction,
-            report_rates_of(s, r, r->step_s.mean).cells_per_s * 1e-9);
+            report_rates_of(s, r, r->steps.s.mean).cells_per_s * 1e-9);
     fprintf(to, "copy         %.4g GB/s, device copies on all ranks at once, in this run\n",
             r->calibration.ceiling_bytes_per_s * 1e-9);
     const calibrate_result *k = &r->calibration;

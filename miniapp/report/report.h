@@ -21,7 +21,7 @@ typedef struct report_phase {
 } report_phase;
 
 /* ---- the energy that a run's GPUs took while it stepped, and how long their clocks were held down, by their
- * own counters (power.c) ---- */
+ * own counters ---- */
 
 /* The counters go in steps of a tenth of a second: a shorter loop says nothing. */
 #define POWER_LOOP_LEAST_S 1.0
@@ -49,14 +49,18 @@ json_t *power_json(const power_use *u); /* null without GPUs */
 
 /* ---- all that is told of a run ---- */
 
+typedef struct report_steps { /* of the slowest rank, whose mean is longest */
+    timer_percentiles s;
+    timer_histogram histogram; /* of the same samples, between s.min and s.max */
+    int rank;
+    char host[64];
+} report_steps;
+
 typedef struct report {
     const char *command;
     json_t *started;             /* owned by the caller */
     int64_t steps_run;
-    timer_percentiles step_s;    /* of the slowest rank */
-    timer_histogram step_histogram; /* of the same samples, between step_s.min and max */
-    int slowest_rank;
-    char slowest_host[64];
+    report_steps steps;
     calibrate_result calibration;
     report_phase phase[REPORT_PHASES];
     verify_result verdict;
