@@ -92,15 +92,12 @@ static const struct {
     { GPU, 1, 1, "", PLAN_BLOCK, .chosen = "1", .says = "blocks of 32 would be taken if 0.1 % faster",
       .m = { .single_step_s = 1e-3, .longest_step_s = .901e-3, .shorter_step_s = .901e-3 } },
     { GPU, 1, 1, "", PLAN_BLOCK, .chosen = "32", .says = "!close" },
-    { GPU, 1, 1, "run.fuse=4", PLAN_BLOCK, .chosen = "4", .says = "asked 0 times" },
 
     /* passes are persistent where registers hold all cells, of ranks alike, and win by as much */
     { GPU, 1, 1, SMALL, PLAN_BLOCK, .chosen = "4096",
       .says = "in persistent passes of 4096, with all cells in registers",
       .m = { .persistent_step_s = .899e-3 } },
     { GPU, 1, 1, SMALL, PLAN_BLOCK, .chosen = "32", .m = { .persistent_step_s = .901e-3 } },
-    /* beside single steps of 2 ms */
-    { GPU, 1, 1, TINY, PLAN_BLOCK, .chosen = "4096", .m = { .persistent_step_s = .901e-3 } },
     { GPU, 1, 1, TINY " time.norm_every=300 output.every=200", PLAN_BLOCK, .chosen = "200",
       .m = { .persistent_step_s = .1e-3 } },
     { GPU, 4, 4, SMALL, PLAN_BLOCK, .chosen = "4096", .m = { .persistent_step_s = .1e-3 } },
@@ -109,7 +106,6 @@ static const struct {
       .m = { .persistent_step_s = INFINITY } },
     { GPU | DRY, 1, 1, SMALL, PLAN_BLOCK, .chosen = "32",
       .says = "a run tries persistent passes of 4096 steps, blocks of up to 32 and single steps" },
-    { GPU, 1, 1, TINY " time.norm_every=1", PLAN_BLOCK, .chosen = "1", .m = { .persistent_step_s = .1e-3 } },
     { GPU, 1, 1, SMALL " grid.nx=2049 grid.ny=2049", PLAN_BLOCK, .chosen = "32",
       .m = { .persistent_step_s = .1e-3 } },
     /* rows differ */
@@ -122,8 +118,6 @@ static const struct {
     /* asked for: of a rank alone, without a trial, where other passes take fewer steps */
     { GPU, 1, 1, SMALL " run.fuse=33", PLAN_BLOCK, .chosen = "33",
       .says = "registers hold all cells; asked 0 times" },
-    { GPU, 1, 1, SMALL " run.fuse=32", PLAN_BLOCK, .chosen = "32", .says = "!registers",
-      .m = { .persistent_step_s = .1e-3 } },
     { GPU, 1, 1, SMALL " run.fuse=33 time.norm_every=20", PLAN_BLOCK, .chosen = "16",
       .says = "run.fuse = 33: there is a norm every 20 steps; using 16" },
     { GPU, 2, 2, SMALL " run.fuse=33", PLAN_BLOCK, .chosen = "32" },
@@ -148,7 +142,6 @@ static const struct {
     /* half of peer's time counts; test_plan_of_any_deck_fits: the fastest is taken */
     { GPU, 2, 2, "", PLAN_TRANSPORT, .chosen = "aware",
       .says = "over peer inside a host would be taken if 0.7 % faster", US(80, 20, 40, 40.3) },
-    { GPU, 2, 2, "", PLAN_TRANSPORT, .chosen = "aware", .says = "!close", US(80, 20, 40, 2200) },
     { GPU, 4, 2, "run.fuse=1 run.ranks_x=2", PLAN_FORM, .chosen = "overlapped", /* two hosts */
       .m.exchange_s[TRANSPORT_AWARE] = { [LINK_BETWEEN_HOSTS] = 1e-6 } },
     /* what is asked for is taken where it serves, and nothing else is tried */
@@ -176,7 +169,6 @@ static const struct {
     { HOST, 1, 1, "run.fuse=1 run.feed=openmp", PLAN_STREAMS, .chosen = "4" }, /* its threads */
 
     /* transposes go over peer where no ranks share a GPU, then aware, then staged */
-    { GPU, 2, 2, TRANSPOSE, PLAN_REDISTRIBUTION, .chosen = "peer" },
     { GPU, 2, 2, TRANSPOSE, PLAN_REDISTRIBUTION, .chosen = "aware", .m = { .share = 2 } },
     { GPU, 2, 2, TRANSPOSE " run.transport=nccl", PLAN_REDISTRIBUTION, .chosen = "aware",
       .says = "run.transport = nccl: it cannot carry transposes; using aware" },
