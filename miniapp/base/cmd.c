@@ -47,8 +47,8 @@ static void same_on_all_ranks(const char *what, const char *text)
     snprintf(first, sizeof first, "%s", text);
     MPI_CHECK(ranks_bcast(first, sizeof first, MPI_CHAR, 0, ranks_world()));
     (void)gethostname(host, sizeof host - 1);
-    sentence_set(&why, "rank %d on %s %s '%.255s', rank 0 '%.255s'; all ranks need the same", rank, host, what,
-                 text, first);
+    sentence_set(&why, "rank %d on %s %s '%.255s', rank 0 '%.255s'; all ranks need the same", rank, host,
+                 what, text, first);
     if (!agree_or_say(strncmp(first, text, sizeof first - 1) == 0, &why, ranks_world()))
         exit(cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text)));
 }

@@ -31,7 +31,7 @@ static const struct cmd_row {
 } commands[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
       "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the "
-      "default.",
+      "default. A deck's value may go on in indented lines, which a space joins.",
       request_options, config_print_keys, "Keys:", NULL },
     { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]",
       "ladder: measure ways to move and compute data",

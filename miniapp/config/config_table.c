@@ -168,6 +168,8 @@ const cmd_key *config_table_find(const char *key)
 const char *config_feed_name(config_feed f) { return feeds[f]; }
 const char *config_initial_name(config_initial i) { return i == CONFIG_INITIAL_FILE ? "file" : initials[i]; }
 
+void config_print_keys(void *file) { cmd_key_print(file, config_table, (int)config_table_count, 18); }
+
 /* ---- reading ---- */
 
 static bool read_side(const char *text, boundary_side *to)

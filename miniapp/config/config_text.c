@@ -1,4 +1,4 @@
-/* The resolved deck, as text and in records, and --help's list of keys. Invariant: what is written here reads
+/* The resolved deck, as text and in records. Invariant: what is written here reads
  * back to the same config; a number has as many digits as it takes to read back the same. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,21 +127,4 @@ void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys
             used += (size_t)snprintf(keys + used, keys_bytes - used, "%s%s", used ? ", " : "", row->key);
         free(resolved);
     }
-}
-
-void config_print_keys(void *file)
-{
-    for (size_t i = 0; i < config_table_count; i++) {
-        const cmd_key *row = &config_table[i];
-        char allowed[CMD_KEY_ALLOWED_BYTES];
-        terminal_say(file, 23, "  %-18s %s%s%s (%s)", row->key, cmd_key_allowed(row, allowed),
-                     row->unit ? ", " : "", row->unit ? row->unit : "",
-                     row->preset_text ? row->preset_text : row->preset);
-        if (row->help) terminal_say(file, 23, "  %-18s   %s", "", row->help);
-    }
-    terminal_wrap(
-        file,
-        "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.\n"
-        "  A long value may go on in indented lines, which are joined by a space.",
-        2);
 }
