@@ -79,11 +79,6 @@ static const char *text_of(const json_t *o, const char *key)
     return json_is_string(v) ? printable_text(json_string_value(v)) : "unknown";
 }
 
-static int int_of(const json_t *o, const char *key)
-{
-    return (int)json_integer_value(json_object_get(o, key));
-}
-
 /* The columns of a rank's row, each a member of its object; a number in units of `unit`. */
 static const struct {
     const char *heading, *key;
@@ -122,6 +117,7 @@ static void print_table(FILE *to, const json_t *o)
 {
     const json_t *mpi = json_object_get(o, "mpi"), *takes = json_object_get(mpi, "takes_device_buffers");
     const bool passed = json_is_true(takes);
+    const int gpus = (int)json_integer_value(json_object_get(o, "gpus_visible"));
     (void)cmd_version(to);
     fprintf(to, "mpi+cuda claims to take device buffers: %s; test: %s%s\n",
             json_is_true(json_object_get(mpi, "claims_cuda")) ? "yes" : "no",
@@ -129,9 +125,7 @@ static void print_table(FILE *to, const json_t *o)
             : json_is_null(takes) ? "not run, "
                                   : "failed, ",
             passed ? "" : text_of(mpi, "why_not"));
-    if (int_of(o, "gpus_visible") > 0)
-        fprintf(to, "gpus     %d visible to rank 0, driver %s\n", int_of(o, "gpus_visible"),
-                text_of(o, "driver"));
+    if (gpus > 0) fprintf(to, "gpus     %d visible to rank 0, driver %s\n", gpus, text_of(o, "driver"));
     else fprintf(to, "gpus     none: %s\n", text_of(o, "no_gpu"));
     print_ranks(to, json_object_get(o, "ranks"));
     if (json_is_string(json_object_get(o, "note"))) fprintf(to, "note     %s\n", text_of(o, "note"));

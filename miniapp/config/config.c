@@ -48,8 +48,11 @@ static bool read_row(const checking *k, const cmd_key *row, const char *text)
 }
 
 /* Allowed are the keys of its section, or all where there is no such section. */
-static bool refuse_unknown(const checking *k, const deck_entry *e)
+static bool all_known(const checking *k)
 {
+    const deck_entry *e = k->d->entry, *const end = e + k->d->count;
+    while (e < end && config_table_find(e->key)) e++;
+    if (e == end) return true;
     const size_t section_bytes = strcspn(e->key, ".") + 1;
     size_t in_section = 0;
     for (size_t i = 0; i < config_table_count; i++)
@@ -59,13 +62,6 @@ static bool refuse_unknown(const checking *k, const deck_entry *e)
         if (in_section == 0 || strncmp(config_table[i].key, e->key, section_bytes) == 0)
             sentence_add(k->why, " %s", config_table[i].key);
     return false;
-}
-
-static bool all_known(const checking *k)
-{
-    for (size_t i = 0; i < k->d->count; i++)
-        if (!config_table_find(k->d->entry[i].key)) return refuse_unknown(k, &k->d->entry[i]);
-    return true;
 }
 
 /* Table order: grid.boundary stands before the sides that override it. */

@@ -237,8 +237,6 @@ static void gather(places *all, const request *q)
     add(all, "--restart", PLACE_INPUT, q->restart);
 }
 
-/* ---- each by itself ---- */
-
 /* Refuses a name whose link, pipe, socket or device the file would replace. */
 static int check_sort(const place *p, sentence *why)
 {
@@ -266,8 +264,6 @@ static int check_rights(const place *p, sentence *why)
     sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(code));
     return CHECK_EXIT_ENVIRONMENT;
 }
-
-/* ---- two of them ---- */
 
 static bool is_kept(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode); }
 

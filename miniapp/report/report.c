@@ -23,11 +23,10 @@ static void print_notes(FILE *to, const sim *s, int from)
 static void print_device(FILE *to, const sim *s)
 {
     const device *d = device_computing(s->dev);
-    const int sharers = s->top.ranks_on_device;
-    if (d->kind == DEVICE_HOST)
-        fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads,
-                d->threads == 1 ? "" : "s");
-    else fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
+    const bool host = d->kind == DEVICE_HOST;
+    const int count = host ? d->threads : s->top.ranks_on_device;
+    fprintf(to, "device       %s: %s, %d %s%s per %s\n", host ? "host" : "cuda", d->name, count,
+            host ? "thread" : "rank", count == 1 ? "" : "s", host ? "rank" : "GPU");
 }
 
 void report_print_head(const sim *s, report *r)
@@ -119,28 +118,28 @@ power_use power_of(const timer_spread all[POWER_NUMBERS], double seconds, double
 
 void power_print(FILE *to, const power_use *u)
 {
-    if (u->gpus > 0 && !isnan(u->power_w))
+    if (u->gpus == 0) return;
+    if (!isnan(u->power_w))
         fprintf(to, "power        %.0f W per GPU (limit: %.0f), %.3g nJ per cell and step\n", u->power_w,
                 u->power_limit_w, u->update_j * 1e9);
-    if (u->gpus > 0 && u->held_by_power >= 0.01)
+    if (u->held_by_power >= 0.01)
         fprintf(to, "clock        held down by the power limit for %.0f %% of the steps' time\n",
                 100 * u->held_by_power);
-    if (u->gpus > 0 && u->held_by_heat >= 0.01)
+    if (u->held_by_heat >= 0.01)
         fprintf(to, "clock        held down by heat for %.0f %% of the steps' time\n", 100 * u->held_by_heat);
 }
 
 /* ---- rates and results ---- */
 
-static double cells_global(const sim *s) { return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny; }
-
-report_rates report_rates_of(const sim *s, const report *r, double step_s)
+double report_cells_per_s(const sim *s, double step_s)
 {
-    report_rates v;
-    v.cells_per_s = cells_global(s) / step_s;
-    v.bytes_per_s = v.cells_per_s * config_kind_of(s->cfg)->words * (double)dtype_bytes(s->cfg->problem.type);
-    v.bytes_moved_per_s = r->bytes_moved_per_step / step_s;
-    v.fraction = v.bytes_per_s / r->calibration.ceiling_bytes_per_s;
-    return v;
+    return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny / step_s;
+}
+
+double report_bytes_per_s(const sim *s, double step_s)
+{
+    return report_cells_per_s(s, step_s) * config_kind_of(s->cfg)->words *
+           (double)dtype_bytes(s->cfg->problem.type);
 }
 
 static void print_overlap(FILE *to, const sim *s, const overlap *o)
@@ -157,15 +156,15 @@ static void print_overlap(FILE *to, const sim *s, const overlap *o)
 static void print_rates(FILE *to, const sim *s, const report *r)
 {
     if (r->steps.s.count == 0) return;
-    const report_rates v = report_rates_of(s, r, r->steps.s.p50);
+    const double bytes_per_s = report_bytes_per_s(s, r->steps.s.p50);
     fprintf(to, "\nstep         median %s, mean %s, p99 %s, max %s (slowest rank: %d)\n",
             figure_seconds(r->steps.s.p50).text, figure_seconds(r->steps.s.mean).text,
             figure_seconds(r->steps.s.p99).text, figure_seconds(r->steps.s.max).text, r->steps.rank);
     fprintf(to,
             "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy; sustained %.4g "
             "GCells/s\n",
-            v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, config_kind_of(s->cfg)->words, v.fraction,
-            report_rates_of(s, r, r->steps.s.mean).cells_per_s * 1e-9);
+            report_cells_per_s(s, r->steps.s.p50) * 1e-9, bytes_per_s * 1e-9, config_kind_of(s->cfg)->words,
+            bytes_per_s / r->calibration.ceiling_bytes_per_s, report_cells_per_s(s, r->steps.s.mean) * 1e-9);
     fprintf(to, "copy         %.4g GB/s, device copies on all ranks at once, in this run\n",
             r->calibration.ceiling_bytes_per_s * 1e-9);
     const calibrate_result *k = &r->calibration;

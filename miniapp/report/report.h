@@ -72,12 +72,10 @@ typedef struct report {
     int notes_printed;           /* of the sim's notes */
 } report;
 
-typedef struct report_rates { /* all ranks; NaN where no step was run */
-    double cells_per_s, bytes_per_s, bytes_moved_per_s, fraction;
-} report_rates;
-
-/* Where a step takes step_s: the mean or the median. */
-report_rates report_rates_of(const sim *s, const report *r, double step_s);
+/* Of all ranks, where a step takes step_s (the mean or the median); bytes: if every word is read and written
+ * once. */
+double report_cells_per_s(const sim *s, double step_s);
+double report_bytes_per_s(const sim *s, double step_s);
 
 /* Rank 0 prints, and flushes: what runs and where, as soon as that is known; the rest at the end. */
 void report_print_head(const sim *s, report *r);

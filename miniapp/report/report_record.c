@@ -92,7 +92,7 @@ json_t *power_json(const power_use *u)
 static json_t *run_json(const sim *s, const report *r, const char *deck_text, json_t *machine)
 {
     const config *c = s->cfg;
-    const report_rates v = report_rates_of(s, r, r->steps.s.mean);
+    const double mean_s = r->steps.s.mean, ceiling = r->calibration.ceiling_bytes_per_s;
     char fingerprint[17];
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
     json_t *o = machine_record(r->command, r->started);
@@ -115,12 +115,12 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "steps_run", json_integer((json_int_t)r->steps_run) },
         { "step_s", record_percentiles(&r->steps.s) },
         { "step_histogram", histogram_json(&r->steps.histogram) },
-        { "gcells_per_s", record_number(v.cells_per_s * 1e-9) },
-        { "bytes_per_s", record_number(v.bytes_per_s) },
-        { "bytes_moved_per_s", record_number(v.bytes_moved_per_s) },
-        { "ceiling_bytes_per_s", record_number(r->calibration.ceiling_bytes_per_s) },
-        { "fraction_of_ceiling", record_number(v.fraction) },
-        { "fraction_of_ceiling_p50", record_number(report_rates_of(s, r, r->steps.s.p50).fraction) },
+        { "gcells_per_s", record_number(report_cells_per_s(s, mean_s) * 1e-9) },
+        { "bytes_per_s", record_number(report_bytes_per_s(s, mean_s)) },
+        { "bytes_moved_per_s", record_number(r->bytes_moved_per_step / mean_s) },
+        { "ceiling_bytes_per_s", record_number(ceiling) },
+        { "fraction_of_ceiling", record_number(report_bytes_per_s(s, mean_s) / ceiling) },
+        { "fraction_of_ceiling_p50", record_number(report_bytes_per_s(s, r->steps.s.p50) / ceiling) },
         { "overlap_hidden_fraction", record_number(r->calibration.overlap.hidden_fraction) },
         { "overlap_hidden_uncertainty", record_number(r->calibration.overlap.hidden_uncertainty) },
         { "overlap_hidden_why", record_text_or_null(r->calibration.overlap.why.text) },
