@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,22 +42,15 @@ static void signals_hold(bool hold)
  * first other rank, and its host. */
 static void same_on_all_ranks(const char *what, const char *text)
 {
-    struct {
-        char host[64], text[256];
-    } theirs = { "", "" };
-    uint64_t mine = 0xcbf29ce484222325; /* FNV-1a */
-    for (const char *c = text; *c; c++) mine = (mine ^ (unsigned char)*c) * 0x100000001b3;
-    uint64_t first = mine;
-    MPI_CHECK(ranks_bcast(&first, 1, MPI_UINT64_T, 0, ranks_world()));
-    const int ranks = ranks_count(ranks_world());
-    int other = mine == first ? ranks : rank; /* the lowest rank that has another */
-    MPI_CHECK(ranks_allreduce(&other, 1, MPI_INT, MPI_MIN, ranks_world()));
-    if (other == ranks) return;
-    snprintf(theirs.text, sizeof theirs.text, "%s", text);
-    (void)gethostname(theirs.host, sizeof theirs.host - 1);
-    MPI_CHECK(ranks_bcast(&theirs, sizeof theirs, MPI_CHAR, other, ranks_world()));
-    exit(cmd_end(cmd_say(CHECK_EXIT_USAGE, "rank %d on %s %s '%s', rank 0 '%.255s'; all ranks need the same",
-                         other, theirs.host, what, theirs.text, text)));
+    char first[4096] = "", host[64] = "";
+    sentence why;
+    snprintf(first, sizeof first, "%s", text);
+    MPI_CHECK(ranks_bcast(first, sizeof first, MPI_CHAR, 0, ranks_world()));
+    (void)gethostname(host, sizeof host - 1);
+    sentence_set(&why, "rank %d on %s %s '%.255s', rank 0 '%.255s'; all ranks need the same", rank, host,
+                 what, text, first);
+    if (!agree_or_say(strncmp(first, text, sizeof first - 1) == 0, &why, ranks_world()))
+        exit(cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text)));
 }
 
 int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv)

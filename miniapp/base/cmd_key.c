@@ -105,6 +105,21 @@ bool cmd_key_set(const cmd_key *keys, int count, void *to, const char *typed, se
 
 void cmd_key_print(void *file, const cmd_key *keys, int count, int width)
 {
-    for (int i = 0; i < count; i++)
-        terminal_say(file, width + 3, "  %-*s %s", width, keys[i].key, keys[i].help);
+    bool whole = false;
+    for (const cmd_key *k = keys; k < keys + count; k++) {
+        const char *const preset = k->preset_text ? k->preset_text : k->preset;
+        char allowed[CMD_KEY_ALLOWED_BYTES];
+        whole = whole || k->kind == CMD_KEY_WHOLE || k->kind == CMD_KEY_INT;
+        if (preset)
+            terminal_say(file, width + 5, "  %-*s %s%s%s (%s)", width, k->key, cmd_key_allowed(k, allowed),
+                         k->unit ? ", " : "", k->unit ? k->unit : "", preset);
+        if (k->help)
+            terminal_say(file, width + (preset ? 5 : 3), "  %-*s %s%s", width, preset ? "" : k->key,
+                         preset ? "  " : "", k->help);
+    }
+    if (whole)
+        terminal_wrap(file,
+                      "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, "
+                      "1e3 is 1000.\n",
+                      2);
 }

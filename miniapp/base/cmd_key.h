@@ -29,7 +29,7 @@ typedef struct cmd_key {
     /* of a deck's key alone, NULL: none */
     const char *preset;      /* the value where the deck gives none, as in a deck */
     const char *preset_text; /* what --help says of it; NULL: the preset itself */
-    int use;                 /* config_use: when the key means something */
+    int use;                 /* CONFIG_USE_..: what the key needs to mean something */
     const char *unused;      /* its value where it means nothing; NULL: the preset */
     const char *unit;
 } cmd_key;
@@ -49,5 +49,5 @@ const char *cmd_key_allowed(const cmd_key *k, char to[CMD_KEY_ALLOWED_BYTES]);
 bool cmd_key_set(const cmd_key *keys, int count, void *to, const char *typed, sentence *why);
 /* The key that is typed before the '='; NULL: there is none. */
 const cmd_key *cmd_key_find(const cmd_key *keys, int count, const char *typed);
-/* Their help, in columns. file: a FILE * */
+/* Their help, in columns; of those with a preset also what is allowed. file: a FILE * */
 void cmd_key_print(void *file, const cmd_key *keys, int count, int width);

@@ -35,15 +35,6 @@ const char *machine_hdf5_version(void)
     return version;
 }
 
-/* null: the machine is real. */
-static json_t *simulated_json(const device_simulated *m, int64_t most_bytes)
-{
-    if (!m) return json_null();
-    return json_pack("{s:o, s:o, s:o, s:I}", "platform", record_text(m->platform), "bytes_per_s",
-                     record_number(m->bytes_per_s), "launch_s", record_number(m->launch_s), "allocated_bytes",
-                     (json_int_t)most_bytes);
-}
-
 json_t *machine_gather(const topology *t, json_t *mine)
 {
     char *const text = CHECK_ALLOC(json_dumps(mine, JSON_COMPACT | JSON_ENCODE_ANY));
@@ -93,14 +84,19 @@ json_t *machine_json(const topology *t, const device *d)
 {
     json_t *const ranks = machine_gather(t, rank_json(t, d)), *machine = NULL;
     int64_t most_bytes = memory_sim_bytes();
-    if (d->simulated) MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_INT64_T, MPI_MAX, t->comm));
+    const device_simulated *const m = d->simulated; /* NULL: the machine is real */
+    if (m) MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_INT64_T, MPI_MAX, t->comm));
     if (ranks)
         machine = json_pack(
             "{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts", column(ranks, RANK_HOST),
             "gpus", column(ranks, RANK_GPU), "driver", record_text_or_null(d->driver), "mpi",
             t->mpi_version, "hdf5", machine_hdf5_version(), "binding", column(ranks, RANK_BINDING),
             "processor", d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text),
-            "simulated", simulated_json(d->simulated, most_bytes));
+            "simulated",
+            m ? json_pack("{s:o, s:o, s:o, s:I}", "platform", record_text(m->platform), "bytes_per_s",
+                          record_number(m->bytes_per_s), "launch_s", record_number(m->launch_s),
+                          "allocated_bytes", (json_int_t)most_bytes)
+              : json_null());
     json_decref(ranks);
     return machine;
 }

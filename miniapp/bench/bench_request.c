@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cmd_key.h"
-#include "base/terminal.h"
 #include "ranks/check.h"
 
 /* The families of all devices of this build, in the order in which they are climbed. */
@@ -54,15 +53,7 @@ static const cmd_key own_keys[] = {
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
-void bench_request_print_keys(void *file)
-{
-    cmd_key_print(file, own_keys, OWN_KEYS, 14);
-    terminal_wrap(
-        file,
-        "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is "
-        "1000.",
-        2);
-}
+void bench_request_print_keys(void *file) { cmd_key_print(file, own_keys, OWN_KEYS, 14); }
 
 /* ---- names ---- */
 

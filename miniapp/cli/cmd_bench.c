@@ -103,9 +103,8 @@ static int climb_alone(benching *g, const char *command)
 static int climb_all(benching *g, topology *top, const char *command)
 {
     const bench_request *ask = g->ask;
-    int status = 0;
     /* minutes of measuring must not end in a path that cannot be written */
-    status = top->rank == 0 && ask->output[0] ? record_may_write("output", ask->output, &g->why) : 0;
+    int status = top->rank == 0 && ask->output[0] ? record_may_write("output", ask->output, &g->why) : 0;
     status = agree_worst(status, &g->why, top->comm);
     if (status != 0) return cmd_say(status, "%s", g->why.text);
     bench_world world = bench_world_create(top, ask->dir);

@@ -79,63 +79,45 @@ static const char *text_of(const json_t *o, const char *key)
     return json_is_string(v) ? printable_text(json_string_value(v)) : "unknown";
 }
 
-static int int_of(const json_t *o, const char *key)
-{
-    return (int)json_integer_value(json_object_get(o, key));
-}
-
-/* The columns of a rank's row, each a member of its object. */
+/* The columns of a rank's row, each a member of its object; a number in units of `unit`. */
 static const struct {
     const char *heading, *key;
     int width;
+    double unit;
 } column[] = {
-    { "PCI address", "pci", 12 }, { "node", "gpu_numa_node", 4 }, { "near cores", "gpu_cpus", 12 },
-    { "may use", "cpus", 12 },    { "node", "numa_nodes", 4 },
+    { "rank", "rank", 4, 1 },          { "host", "host", 10, 0 },
+    { "GPU", "gpu", 3, 1 },            { "PCI address", "pci", 12, 0 },
+    { "node", "gpu_numa_node", 4, 1 }, { "near cores", "gpu_cpus", 10, 0 },
+    { "may use", "cpus", 10, 0 },      { "node", "numa_nodes", 4, 0 },
+    { "free", "free_bytes", 5, 1e9 },  { "of GB", "memory_bytes", 5, 1e9 },
 };
 enum { COLUMNS = sizeof column / sizeof *column };
 
-static void print_rank(FILE *to, const json_t *r)
+static void print_ranks(FILE *to, const json_t *ranks)
 {
-    static const double gb = 1e-9;
-    char cell[32] = "-";
-    if (json_is_string(json_object_get(r, "uuid")))
-        snprintf(cell, sizeof cell, "%d %.12s", int_of(r, "gpu"), text_of(r, "uuid"));
-    fprintf(to, "rank %-3d %-14s", int_of(r, "rank"), cell);
-    for (int i = 0; i < COLUMNS; i++) {
-        const json_t *v = json_object_get(r, column[i].key);
-        if (json_is_integer(v)) snprintf(cell, sizeof cell, "%d", int_of(r, column[i].key));
-        else snprintf(cell, sizeof cell, "-");
-        fprintf(to, " %-*s", column[i].width, json_is_string(v) ? text_of(r, column[i].key) : cell);
-    }
-    fprintf(to, " %.4g/%.4g", gb * json_number_value(json_object_get(r, "free_bytes")),
-            gb * json_number_value(json_object_get(r, "memory_bytes")));
-    if (strcmp(text_of(r, "memory_limit"), host_limit_name[HOST_LIMIT_MACHINE]) != 0)
-        fprintf(to, " by %s", text_of(r, "memory_limit"));
-    fputc('\n', to);
-    if (json_is_string(json_object_get(r, "wrong"))) fprintf(to, "         WRONG: %s\n", text_of(r, "wrong"));
-}
-
-static void print_hosts(FILE *to, const json_t *ranks, const hosts *where)
-{
-    fprintf(to, "         %-14s", "GPU");
-    for (int i = 0; i < COLUMNS; i++) fprintf(to, " %-*s", column[i].width, column[i].heading);
-    fprintf(to, " free GB\n");
-    for (int host = 0; host < where->count; host++) {
-        const int begin = where->begin[host], count = where->begin[host + 1] - begin;
-        const json_t *first = json_array_get(ranks, (size_t)where->rank[begin]);
-        fprintf(to, "host     %s: %d rank%s, %s", text_of(first, "host"), count, count == 1 ? "" : "s",
-                text_of(first, "name"));
-        if (int_of(first, "threads") > 0) fprintf(to, ", threads: %d", int_of(first, "threads"));
-        fputc('\n', to);
-        for (int i = 0; i < count; i++)
-            print_rank(to, json_array_get(ranks, (size_t)where->rank[begin + i]));
+    size_t n;
+    const json_t *r;
+    for (int i = 0; i < COLUMNS; i++) fprintf(to, "%-*s ", column[i].width, column[i].heading);
+    fprintf(to, "device\n");
+    json_array_foreach(ranks, n, r) {
+        for (int i = 0; i < COLUMNS; i++) {
+            const json_t *const v = json_object_get(r, column[i].key);
+            if (json_is_number(v))
+                fprintf(to, "%-*.4g ", column[i].width, json_number_value(v) / column[i].unit);
+            else fprintf(to, "%-*s ", column[i].width, json_is_null(v) ? "-" : text_of(r, column[i].key));
+        }
+        const char *const limit = text_of(r, "memory_limit"), *const wrong = text_of(r, "wrong");
+        const bool machine = strcmp(limit, host_limit_name[HOST_LIMIT_MACHINE]) == 0;
+        fprintf(to, "%s%s%s\n", text_of(r, "name"), machine ? "" : "; memory by ", machine ? "" : limit);
+        if (json_is_string(json_object_get(r, "wrong"))) fprintf(to, "     WRONG: %s\n", wrong);
     }
 }
 
-static void print_table(FILE *to, const json_t *o, const hosts *where)
+static void print_table(FILE *to, const json_t *o)
 {
     const json_t *mpi = json_object_get(o, "mpi"), *takes = json_object_get(mpi, "takes_device_buffers");
     const bool passed = json_is_true(takes);
+    const int gpus = (int)json_integer_value(json_object_get(o, "gpus_visible"));
     (void)cmd_version(to);
     fprintf(to, "mpi+cuda claims to take device buffers: %s; test: %s%s\n",
             json_is_true(json_object_get(mpi, "claims_cuda")) ? "yes" : "no",
@@ -143,11 +125,9 @@ static void print_table(FILE *to, const json_t *o, const hosts *where)
             : json_is_null(takes) ? "not run, "
                                   : "failed, ",
             passed ? "" : text_of(mpi, "why_not"));
-    if (int_of(o, "gpus_visible") > 0)
-        fprintf(to, "gpus     %d visible to rank 0, driver %s\n", int_of(o, "gpus_visible"),
-                text_of(o, "driver"));
+    if (gpus > 0) fprintf(to, "gpus     %d visible to rank 0, driver %s\n", gpus, text_of(o, "driver"));
     else fprintf(to, "gpus     none: %s\n", text_of(o, "no_gpu"));
-    print_hosts(to, json_object_get(o, "ranks"), where);
+    print_ranks(to, json_object_get(o, "ranks"));
     if (json_is_string(json_object_get(o, "note"))) fprintf(to, "note     %s\n", text_of(o, "note"));
 }
 
@@ -170,7 +150,7 @@ static void inform(const topology *t, device *d, bool as_json, const char *notes
         (void)json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
         putchar('\n');
     } else {
-        print_table(terminal_text_begin(&text), o, t->where);
+        print_table(terminal_text_begin(&text), o);
         terminal_text_end(&text, 9);
     }
     json_decref(o);

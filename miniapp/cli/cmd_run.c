@@ -1,11 +1,12 @@
 /* weft run: deck in; fields computed, checkpointed, verified; table and record out. */
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cmd.h"
 #include "config/request.h"
 #include "core/fp.h"
+#include "device/nvtx.h"
 #include "output/record.h"
 #include "plan/plan.h"
 #include "ranks/check.h"
@@ -18,6 +19,7 @@
 typedef struct run {
     request ask;
     sim sim;
+    bool entered; /* a range of a profiler is open */
     clock_steps ticks;
     timeline *timeline; /* NULL without output.trace */
     saver checkpoints;
@@ -31,10 +33,13 @@ typedef struct run {
     double power[POWER_NUMBERS]; /* of this rank's GPU, beside the loop */
 } run;
 
-/* The run's next part, for the watchdog; NULL: none follows. */
-static void enter(const char *phase)
+/* The run's next part, for the watchdog and for a profiler; NULL: none follows. */
+static void enter(run *r, const char *phase)
 {
     (void)fp_default();
+    if (r->entered) nvtx_end();
+    r->entered = phase != NULL;
+    if (r->entered) nvtx_begin(phase);
     watchdog_phase(phase ? phase : "leaving");
 }
 
@@ -66,67 +71,31 @@ static int start_level(run *r, sentence *why)
     return loaded ? 0 : sim_initialise(s, why);
 }
 
-static int write_outputs(run *r, sentence *why)
-{
-    if (!saver_end(&r->checkpoints, why)) return CHECK_EXIT_ENVIRONMENT;
-    if (r->timeline && !timeline_write(r->timeline, r->sim.cfg->output.trace, why))
-        return CHECK_EXIT_ENVIRONMENT;
-    return 0;
-}
-
-static void add_phase(run *r, int depth, const char *name, double seconds)
-{
-    report_phase *p = &r->report.phase[r->report.phases++];
-    assert(r->report.phases <= REPORT_PHASES_MAX);
-    p->name = name;
-    p->depth = depth;
-    p->seconds.mean = seconds; /* this rank's, until gather_report */
-}
-
-/* Step times are those of the slowest rank, whose mean is longest. */
-static void take_steps(run *r, int slowest)
-{
-    report *out = &r->report;
-    MPI_Comm comm = r->sim.top.comm;
-    out->slowest_rank = slowest;
-    snprintf(out->slowest_host, sizeof out->slowest_host, "%s", r->sim.top.host);
-    MPI_CHECK(ranks_bcast(&out->step_s, sizeof out->step_s, MPI_BYTE, slowest, comm));
-    MPI_CHECK(ranks_bcast(&out->step_histogram, sizeof out->step_histogram, MPI_BYTE, slowest, comm));
-    MPI_CHECK(ranks_bcast(out->slowest_host, sizeof out->slowest_host, MPI_CHAR, slowest, comm));
-}
-
-static void own_steps(run *r)
-{
-    report *out = &r->report;
-    const clock_steps *t = &r->ticks;
-    out->step_s = timer_percentiles_of(t->sample_s, t->samples);
-    out->step_histogram = timer_histogram_of(t->sample_s, t->samples, out->step_s.min, out->step_s.max);
-    /* of all steps, kept or not */
-    if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
-}
-
-/* Time that no norm, checkpoint or series took is the steps'. */
-static void add_phases(run *r, const loop_result *l)
+/* This rank's seconds, until gather_report. Time that no norm, checkpoint or series took is the steps'. */
+static void set_phases(run *r, const loop_result *l)
 {
     const sim_create_seconds *c = &r->sim.created;
-    add_phase(r, 0, "run", r->run_s);
-    add_phase(r, 1, "start_up", r->start_up_s);
-    add_phase(r, 2, "mpi", r->mpi_s);
-    add_phase(r, 2, "device", c->device_s);
-    add_phase(r, 2, "fields", c->fields_s);
-    add_phase(r, 2, "transport", c->transport_s);
-    add_phase(r, 2, "passes", c->passes_s);
-    add_phase(r, 2, "tune", c->tune_s);
-    add_phase(r, 2, "calibrate", r->calibrate_s);
-    add_phase(r, 2, "initialise", r->initialise_s);
-    add_phase(r, 2, "writer", r->writer_s);
-    add_phase(r, 1, "loop", l->loop_s);
-    add_phase(r, 2, "steps", l->loop_s - l->norm_s - l->checkpoint_s - l->series_s);
-    add_phase(r, 2, "norm", l->norm_s);
-    add_phase(r, 2, "checkpoint", l->checkpoint_s);
-    add_phase(r, 2, "series", l->series_s);
-    add_phase(r, 1, "output", r->output_s);
-    add_phase(r, 1, "verify", r->verify_s);
+    const report_phase all[REPORT_PHASES] = {
+        { "run", 0, { .mean = r->run_s } },
+        { "start_up", 1, { .mean = r->start_up_s } },
+        { "mpi", 2, { .mean = r->mpi_s } },
+        { "device", 2, { .mean = c->device_s } },
+        { "fields", 2, { .mean = c->fields_s } },
+        { "transport", 2, { .mean = c->transport_s } },
+        { "passes", 2, { .mean = c->passes_s } },
+        { "tune", 2, { .mean = c->tune_s } },
+        { "calibrate", 2, { .mean = r->calibrate_s } },
+        { "initialise", 2, { .mean = r->initialise_s } },
+        { "writer", 2, { .mean = r->writer_s } },
+        { "loop", 1, { .mean = l->loop_s } },
+        { "steps", 2, { .mean = l->loop_s - l->norm_s - l->checkpoint_s - l->series_s } },
+        { "norm", 2, { .mean = l->norm_s } },
+        { "checkpoint", 2, { .mean = l->checkpoint_s } },
+        { "series", 2, { .mean = l->series_s } },
+        { "output", 1, { .mean = r->output_s } },
+        { "verify", 1, { .mean = r->verify_s } },
+    };
+    memcpy(r->report.phase, all, sizeof all);
 }
 
 /* Reduces the numbers of all ranks, all together. A checkpoint's seconds are those of its slowest rank. */
@@ -134,33 +103,38 @@ static void gather_report(run *r, const loop_result *l)
 {
     sim *s = &r->sim;
     report *out = &r->report;
-    MPI_Comm comm = s->top.comm;
     double mine[TIMER_SPREADS_MAX];
     timer_spread all[TIMER_SPREADS_MAX], *of = all;
     int n = 0;
     double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s,
                                 &out->checkpoints.verify_s, &out->checkpoints.stall_s };
-    own_steps(r);
+    const clock_steps *t = &r->ticks;
+    out->steps.rank = s->top.rank;
+    snprintf(out->steps.host, sizeof out->steps.host, "%s", s->top.host);
+    out->steps.s = timer_percentiles_of(t->sample_s, t->samples);
+    out->steps.histogram = timer_histogram_of(t->sample_s, t->samples, out->steps.s.min, out->steps.s.max);
+    /* of all steps, kept or not */
+    if (t->total_steps > 0) out->steps.s.mean = t->total_s / (double)t->total_steps;
     if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
     const double passes_per_step =
         counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
-    add_phases(r, l);
-    for (int i = 0; i < out->phases; i++) mine[n++] = out->phase[i].seconds.mean;
+    set_phases(r, l);
+    for (int i = 0; i < REPORT_PHASES; i++) mine[n++] = out->phase[i].seconds.mean;
     for (int i = 0; i < 4; i++) mine[n++] = *seconds[i];
     for (int i = 0; i < POWER_NUMBERS; i++) mine[n++] = r->power[i];
     mine[n++] = sim_bytes_moved_per_pass(s) * passes_per_step;
-    mine[n++] = r->ticks.total_steps > 0 ? out->step_s.mean : 0;
-    timer_spreads(mine, all, n, comm);
-    for (int i = 0; i < out->phases; i++) out->phase[i].seconds = *of++;
+    mine[n++] = t->total_steps > 0 ? out->steps.s.mean : 0;
+    timer_spreads(mine, all, n, s->top.comm);
+    for (int i = 0; i < REPORT_PHASES; i++) out->phase[i].seconds = *of++;
     for (int i = 0; i < 4; i++) *seconds[i] = (of++)->max;
     out->power =
         power_of(of, l->loop_s, (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l->steps_run);
     of += POWER_NUMBERS;
     out->bytes_moved_per_step = (of++)->sum;
-    take_steps(r, of->max_rank);
+    MPI_CHECK(ranks_bcast(&out->steps, sizeof out->steps, MPI_BYTE, of->max_rank, s->top.comm));
 }
 
 /* Prints the notes on keys that the deck sets; the table has the others. */
@@ -170,20 +144,17 @@ static void say_notes(const sim *s, int from)
         if (s->plan.note[i].asked) cmd_say(0, "%s", s->plan.note[i].said.text);
 }
 
-static void note_not_converged(sim *s, const loop_result *l)
+/* What the last level is worth. */
+static void note_results(sim *s, const loop_result *l)
 {
     const double tolerance = s->cfg->time.tolerance;
+    int64_t x, y;
+    char since[96] = "time.norm_every finds the step";
+    const int64_t count = sim_cells_not_finite(s, &x, &y);
     if (tolerance > 0 && l->end == LOOP_DONE && !(l->last_change <= tolerance))
         plan_add_note(&s->plan, true,
                       "not converged after %lld steps: max |next - u| is %.3g, time.tolerance %.3g",
                       (long long)s->level, l->last_change, tolerance);
-}
-
-static void note_not_finite(sim *s, const loop_result *l)
-{
-    int64_t x, y;
-    char since[96] = "time.norm_every finds the step";
-    const int64_t count = sim_cells_not_finite(s, &x, &y);
     if (l->infinite_level >= 0)
         snprintf(since, sizeof since, "level %lld is the first checked one that has them",
                  (long long)l->infinite_level);
@@ -199,11 +170,13 @@ static int finish(run *r, const loop_result *l, sentence *why)
 {
     sim *s = &r->sim;
     double mark_s = timer_now_s();
-    enter("output");
-    int status = write_outputs(r, why);
+    enter(r, "output");
+    const bool written = saver_end(&r->checkpoints, why) &&
+                         (!r->timeline || timeline_write(r->timeline, s->cfg->output.trace, why));
+    int status = written ? 0 : CHECK_EXIT_ENVIRONMENT;
     r->output_s = timer_lap_s(&mark_s);
     if (status != 0) fail(status, why->text);
-    enter("verify");
+    enter(r, "verify");
     sim_inject_fault(s);
     r->report.fingerprint = sim_fingerprint(s);
     r->report.verdict = verify_level(s);
@@ -211,8 +184,7 @@ static int finish(run *r, const loop_result *l, sentence *why)
     r->run_s = mark_s - r->start_s;
     gather_report(r, l);
     const int notes = s->plan.notes;
-    note_not_converged(s, l);
-    note_not_finite(s, l);
+    note_results(s, l);
     say_notes(s, notes);
     const bool recorded = report_record(s, &r->report, r->ask.deck_text, why);
     if (!r->ask.quiet) report_print(s, &r->report);
@@ -248,16 +220,16 @@ static int run_it(run *r)
     }
     say_notes(s, 0);
     if (!r->ask.quiet) report_print_head(s, &r->report);
-    enter("tune");
+    enter(r, "tune");
     sim_trial_choose_variant(s);
     double mark_s = timer_now_s();
     sim_prepare_steps(s); /* of the variant just chosen */
-    enter("calibrate");
+    enter(r, "calibrate");
     (void)nvml_read(s->dev->uuid); /* the first call opens the library, which takes a tenth of a second:
                                     * not beside the loop */
     r->report.calibration = calibrate(s);
     r->calibrate_s = timer_lap_s(&mark_s);
-    enter("initialise");
+    enter(r, "initialise");
     const int notes = s->plan.notes;
     status = start_level(r, &why);
     say_notes(s, notes);
@@ -272,7 +244,7 @@ static int run_it(run *r)
     clock_create(&r->ticks, s->dev, s->streams.stream[0]);
     if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
     r->start_up_s = timer_now_s() - r->start_s;
-    enter("steps");
+    enter(r, "steps");
     const nvml_reading before = nvml_read(s->dev->uuid);
     const loop_result l = loop_run(s, (loop){ &r->ticks, r->timeline, &r->checkpoints, r->start_s,
                                               r->report.calibration.ceiling_bytes_per_s });
@@ -295,14 +267,13 @@ int cmd_run(int argc, char **argv)
     r->report.command = command;
     r->report.started = record_now();
     int status = request_make(&r->ask, argc, argv, &why) ? 0 : CHECK_EXIT_USAGE;
-    if (status == 0 && !r->ask.json) status = request_check_outputs(&r->ask, &why);
-    if (status == 0 && r->ask.json) status = plan_print_json(&r->ask, &why);
-    if (status != 0) {
-        (void)fail(status, why.text);
-    } else if (!r->ask.json) {
+    if (status == 0)
+        status = r->ask.json ? plan_print_json(&r->ask, &why) : request_check_outputs(&r->ask, &why);
+    if (status != 0) (void)fail(status, why.text);
+    else if (!r->ask.json) {
         r->mpi_s = timer_now_s() - start_s;
         status = run_it(r);
-        enter(NULL);
+        enter(r, NULL);
         clock_destroy(&r->ticks);
         timeline_destroy(&r->timeline);
         saver_close(&r->checkpoints);

@@ -31,18 +31,17 @@ static const struct cmd_row {
 } commands[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
       "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the "
-      "default.",
+      "default. A deck's value may go on in indented lines, which a space joins.",
       request_options, config_print_keys, "Keys:", NULL },
     { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]",
       "ladder: measure ways to move and compute data",
       "Measures what this device can do and how near each way of moving or computing data comes to it. Every "
       "rung is checked against the host's answer before it is timed; its rate is printed beside a ceiling "
       "measured in the same run.\n"
-      "Rates of rungs and ceilings are computed from the median of the samples. The spread is (90th "
-      "percentile - minimum) / median; rows with a spread above 10 % are marked with *: the machine was not "
-      "quiet.\n"
+      "Rates are those of the median sample. The spread is (90th percentile - minimum) / median; a * marks "
+      "rows with more than 10 %: the machine was not quiet.\n"
       "Families halo, alltoall and io use all ranks together; they run if there are several ranks or if they "
-      "are named. A rank that takes more than 5 % longer than the median rank is named.\n"
+      "are named.\n"
       "`--list` names the page that explains a family.",
       bench_request_options, bench_request_print_keys,
       "Keys, in addition to the parameters that --list shows:",
@@ -60,8 +59,7 @@ static const struct cmd_row {
     { "info", cmd_info, "", "what this machine and this build offer",
       "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms "
       "that; HDF5; and a table of who drives what: every rank's GPU and its PCI address, the NUMA node and "
-      "cores near to it, the cores that the rank may use, the nearest network cards, and what is wrong with "
-      "that, host by host.",
+      "cores near to it, the cores that the rank may use, and what is wrong with that.",
       cmd_info_options, NULL, NULL, NULL },
     { "verify", cmd_verify, "FILE_OR_DIR ...", "check state files: every block and fingerprint",
       "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums "
@@ -71,7 +69,7 @@ static const struct cmd_row {
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
       "Compares two state files cell by cell, or the checkpoints of two folders step by step; a step that "
       "only one folder has is named. Prints how many cells differ, and the largest absolute and relative "
-      "difference, each with its place. Only a few megabytes of a field are in memory at a time.",
+      "difference, each with its place.",
       no_options, NULL, NULL,
       "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable." },
 };

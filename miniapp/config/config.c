@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/config_table.h"
 #include "output/picture.h"
 
 typedef struct checking {
@@ -49,8 +48,11 @@ static bool read_row(const checking *k, const cmd_key *row, const char *text)
 }
 
 /* Allowed are the keys of its section, or all where there is no such section. */
-static bool refuse_unknown(const checking *k, const deck_entry *e)
+static bool all_known(const checking *k)
 {
+    const deck_entry *e = k->d->entry, *const end = e + k->d->count;
+    while (e < end && config_table_find(e->key)) e++;
+    if (e == end) return true;
     const size_t section_bytes = strcspn(e->key, ".") + 1;
     size_t in_section = 0;
     for (size_t i = 0; i < config_table_count; i++)
@@ -60,13 +62,6 @@ static bool refuse_unknown(const checking *k, const deck_entry *e)
         if (in_section == 0 || strncmp(config_table[i].key, e->key, section_bytes) == 0)
             sentence_add(k->why, " %s", config_table[i].key);
     return false;
-}
-
-static bool all_known(const checking *k)
-{
-    for (size_t i = 0; i < k->d->count; i++)
-        if (!config_table_find(k->d->entry[i].key)) return refuse_unknown(k, &k->d->entry[i]);
-    return true;
 }
 
 /* Table order: grid.boundary stands before the sides that override it. */
@@ -85,21 +80,17 @@ static bool read_all(const checking *k)
     return true;
 }
 
-bool config_uses(const config *c, config_use what)
+bool config_uses(const config *c, int use)
 {
     const kind_row *kind = config_kind_of(c);
-    const bool modes = kind->modes && c->problem.initial == CONFIG_INITIAL_MODE;
-    switch (what) {
-    case CONFIG_USE_ALWAYS: return true;
-    case CONFIG_USE_DIFFERENCES: return kind->alpha != KIND_ALPHA_NONE;
-    case CONFIG_USE_WEIGHTS: return kind->stencil == KIND_STENCIL_WEIGHTS;
-    case CONFIG_USE_MODE: return modes;
-    case CONFIG_USE_MODE_2D: return modes && config_two_d(c);
-    case CONFIG_USE_RANDOM: return c->problem.initial == CONFIG_INITIAL_RANDOM;
-    case CONFIG_USE_STENCIL: return kind->stencil != KIND_STENCIL_NONE;
-    case CONFIG_USE_STENCIL_2D: return kind->stencil != KIND_STENCIL_NONE && config_two_d(c);
-    }
-    return true;
+    const bool mode = kind->modes && c->problem.initial == CONFIG_INITIAL_MODE;
+    const int there = (kind->alpha != KIND_ALPHA_NONE ? CONFIG_USE_DIFFERENCES : 0) |
+                      (kind->stencil == KIND_STENCIL_WEIGHTS ? CONFIG_USE_WEIGHTS : 0) |
+                      (mode ? CONFIG_USE_MODE : 0) |
+                      (c->problem.initial == CONFIG_INITIAL_RANDOM ? CONFIG_USE_RANDOM : 0) |
+                      (kind->stencil != KIND_STENCIL_NONE ? CONFIG_USE_STENCIL : 0) |
+                      (config_two_d(c) ? CONFIG_USE_2D : 0);
+    return (use & ~there) == 0;
 }
 
 static bool clear_unused(const checking *k)
@@ -188,13 +179,10 @@ static bool check_value(const checking *k, const char *key, const boundary_side 
                   dtype_name(c->problem.type));
 }
 
-static bool check_axis(const checking *k, const boundary_side *low, const boundary_side *high, char axis,
-                       int64_t n)
+static bool check_axis(const checking *k, const boundary_side *low, const boundary_side *high, int64_t n,
+                       const char *low_key, const char *high_key, const char *n_key)
 {
     const config *c = k->c;
-    char low_key[] = "grid.x_low", high_key[] = "grid.x_high", n_key[] = "grid.nx";
-    low_key[5] = high_key[5] = axis;
-    n_key[6] = axis;
     const char *blame = given(k, high_key) ? high_key : given(k, low_key) ? low_key : "grid.boundary";
     if ((low->kind == BOUNDARY_PERIODIC) != (high->kind == BOUNDARY_PERIODIC))
         return refuse(
@@ -224,18 +212,20 @@ static bool check_grid(const checking *k)
     if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
         return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld",
                       (long long)c->grid.ny, (long long)(((int64_t)1 << 60) / c->grid.ny));
-    if (!check_axis(k, &b->x_low, &b->x_high, 'x', c->grid.nx)) return false;
-    return !config_two_d(c) || check_axis(k, &b->y_low, &b->y_high, 'y', c->grid.ny);
+    return check_axis(k, &b->x_low, &b->x_high, c->grid.nx, "grid.x_low", "grid.x_high", "grid.nx") &&
+           (!config_two_d(c) ||
+            check_axis(k, &b->y_low, &b->y_high, c->grid.ny, "grid.y_low", "grid.y_high", "grid.ny"));
 }
 
 /* Periodic and neumann axes have modes 0 .. n-1, those with a dirichlet side 1 .. n. */
-static bool check_mode(const checking *k, const char *key, config_use use, int64_t *mode,
-                       const boundary_side side[2], int64_t n)
+static bool check_mode(const checking *k, const char *key, int64_t *mode, const boundary_side *low,
+                       const boundary_side *high, int64_t n)
 {
-    const int64_t first = side[0].kind == BOUNDARY_DIRICHLET || side[1].kind == BOUNDARY_DIRICHLET ? 1 : 0;
+    const int64_t first = low->kind == BOUNDARY_DIRICHLET || high->kind == BOUNDARY_DIRICHLET ? 1 : 0;
     const int64_t last = n - 1 + first;
-    if (!given(k, key) || !config_uses(k->c, use)) *mode = last < 1 ? 0 : 1;
-    if (!config_uses(k->c, use) || (*mode >= first && *mode <= last)) return true;
+    const bool used = config_uses(k->c, config_table_find(key)->use);
+    if (!given(k, key) || !used) *mode = last < 1 ? 0 : 1;
+    if (!used || (*mode >= first && *mode <= last)) return true;
     return refuse(k, key, "allowed: %lld .. %lld with these sides and %lld cells", (long long)first,
                   (long long)last, (long long)n);
 }
@@ -244,9 +234,8 @@ static bool check_modes(const checking *k)
 {
     config *c = k->c;
     const boundary *b = &c->grid.sides;
-    const boundary_side x[2] = { b->x_low, b->x_high }, y[2] = { b->y_low, b->y_high };
-    return check_mode(k, "problem.mode_x", CONFIG_USE_MODE, &c->problem.mode_x, x, c->grid.nx) &&
-           check_mode(k, "problem.mode_y", CONFIG_USE_MODE_2D, &c->problem.mode_y, y, c->grid.ny);
+    return check_mode(k, "problem.mode_x", &c->problem.mode_x, &b->x_low, &b->x_high, c->grid.nx) &&
+           check_mode(k, "problem.mode_y", &c->problem.mode_y, &b->y_low, &b->y_high, c->grid.ny);
 }
 
 static bool check_time(const checking *k)

@@ -1,5 +1,7 @@
-/* Everything a deck can say, checked: one table of key, type, unit, default, range and help (config.c) fills
- * this struct, prints --help's list of keys and the resolved deck. Const after validation. */
+/* Everything a deck can say, checked. One table (config_table.c), a row per key with its type, unit, default,
+ * range and help, fills this struct, prints --help's list of keys and the resolved deck, and compares two
+ * decks: config_table.c reads a value by itself, config.c holds the values against each other, config_text.c
+ * writes them. Const after validation. */
 #pragma once
 
 #include <jansson.h>
@@ -7,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cmd_key.h"
 #include "core/boundary.h"
 #include "core/dtype.h"
 #include "core/kind.h"
@@ -122,5 +125,33 @@ static inline const char *config_initial_path(const config *c)
     return c->problem.beside[0] ? c->problem.beside : c->problem.file;
 }
 
-/* The table of all keys, for --help. */
+/* ---- the table ---- */
+
+/* Kinds of key that config_table.c reads itself. */
+enum {
+    CONFIG_PATH = CMD_KEY_OWN, /* char[4096]; "none" is the empty string where optional */
+    CONFIG_SIDE,               /* a boundary_side */
+    CONFIG_INITIAL,            /* problem.initial with problem.file and problem.dataset */
+    CONFIG_SIDES,              /* grid.boundary: all four sides at once; from here on in no record */
+    CONFIG_WEIGHTS             /* problem.weights; the count is checked in config.c */
+};
+
+/* cmd_key.use: what a key needs to mean something. */
+enum {
+    CONFIG_USE_DIFFERENCES = 1, /* a kind with an order and an alpha */
+    CONFIG_USE_WEIGHTS = 2,
+    CONFIG_USE_MODE = 4, /* initial = mode of a kind that has modes */
+    CONFIG_USE_RANDOM = 8,
+    CONFIG_USE_STENCIL = 16, /* any kind but transpose */
+    CONFIG_USE_2D = 32
+};
+
+extern const cmd_key config_table[];
+extern const size_t config_table_count;
+
+const cmd_key *config_table_find(const char *key);
+bool config_uses(const config *c, int use); /* config.c */
+/* Reads one value into the config. False: not allowed (why empty: say what is; else a reason of its own). */
+bool config_table_read(config *c, const cmd_key *row, const char *text, sentence *why);
+/* Prints them for --help. */
 void config_print_keys(void *file);

@@ -1,6 +1,6 @@
 /* Invariant: config_table_read sets the same bytes for the same value (no padding, nothing left of an earlier
  * value), so that two configs can be compared as memory. */
-#include "config/config_table.h"
+#include "config/config.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ const cmd_key config_table[] = {
       .use = CONFIG_USE_MODE, .most = CELLS_MAX,
       .help = "which mode along x: 0 .. n-1, or 1 .. n with a dirichlet side" },
     { "problem.mode_y", CMD_KEY_WHOLE, AT(problem.mode_y), .preset_text = "1, or 0 where n = 1",
-      .use = CONFIG_USE_MODE_2D, .most = CELLS_MAX, .help = "the same along y" },
+      .use = CONFIG_USE_MODE | CONFIG_USE_2D, .most = CELLS_MAX, .help = "the same along y" },
     { "problem.seed", CMD_KEY_WHOLE, AT(problem.seed), .preset = "0", .use = CONFIG_USE_RANDOM,
       .least = -BEYOND_WHOLE, .most = BEYOND_WHOLE, .allowed = "a whole number of 64 bits",
       .help = "for initial = random" },
@@ -66,9 +66,9 @@ const cmd_key config_table[] = {
       .use = CONFIG_USE_STENCIL, .unused = "periodic", .allowed = side_values,
       .help = "periodic on both sides of an axis or on neither" },
     { "grid.y_low", CONFIG_SIDE, AT(grid.sides.y_low), .preset_text = "grid.boundary",
-      .use = CONFIG_USE_STENCIL_2D, .unused = "periodic", .allowed = side_values },
+      .use = CONFIG_USE_STENCIL | CONFIG_USE_2D, .unused = "periodic", .allowed = side_values },
     { "grid.y_high", CONFIG_SIDE, AT(grid.sides.y_high), .preset_text = "grid.boundary",
-      .use = CONFIG_USE_STENCIL_2D, .unused = "periodic", .allowed = side_values },
+      .use = CONFIG_USE_STENCIL | CONFIG_USE_2D, .unused = "periodic", .allowed = side_values },
 
     { "time.steps", CMD_KEY_WHOLE, AT(time.steps), .preset_text = "required", .unit = "steps",
       .most = STEPS_MAX, .help = "the number of the last step, also after a restart" },
@@ -80,11 +80,9 @@ const cmd_key config_table[] = {
       .help = "steps between measurements of max |next - u|; 0: never" },
 
     { "run.device", CMD_KEY_WORD, AT(run.device), .preset = "auto", .word = devices,
-      .help = "where fields live; auto: GPUs, else the host, but exit 3 where the job or the machine has "
-              "GPUs that cannot be used" },
+      .help = "where fields live; auto: GPUs, or the host where neither job nor machine has any" },
     { "run.memory", CMD_KEY_WORD, AT(run.memory), .preset = "auto", .word = memories,
-      .help = "where cells are between steps; host: rows stream through the device, many steps a visit; "
-              "auto: there if they do not fit on the device" },
+      .help = "where cells are between steps; auto: host, through which rows stream, if they do not fit" },
     { "run.device_memory", CMD_KEY_WHOLE, AT(run.device_memory_bytes), .preset = "0", .unit = "bytes",
       .most = (int64_t)1 << 50, .allowed = "0 .. 2^50",
       .help = "of the device's memory that a rank may fill; 0: what is free" },
@@ -95,8 +93,7 @@ const cmd_key config_table[] = {
     { "run.lanes", CMD_KEY_INT, AT(run.streams), .preset = "0", .unit = "streams", .most = 64,
       .help = "strips per rank, one stream each; 0: choose" },
     { "run.fuse", CMD_KEY_INT, AT(run.fuse), .preset = "0", .unit = "steps", .most = 1024,
-      .help = "temporal blocking: time steps per pass over memory, with the same bits; 0: choose by a trial "
-              "(run.tune)" },
+      .help = "temporal blocking: time steps per pass over memory; 0: choose by a trial (run.tune)" },
     { "run.threads", CMD_KEY_INT, AT(run.threads), .preset = "0", .unit = "threads", .most = 4096,
       .help = "per rank; 0: choose" },
     { "run.ranks_x", CMD_KEY_INT, AT(run.ranks_x), .preset = "0", .unit = "ranks", .most = 1 << 24,
@@ -104,15 +101,13 @@ const cmd_key config_table[] = {
     { "run.ranks_y", CMD_KEY_INT, AT(run.ranks_y), .preset = "0", .unit = "ranks", .most = 1 << 24,
       .help = "process grid along y; 0: choose" },
     { "run.tune", CMD_KEY_WORD, AT(run.tune), .preset = "on", .word = tunes,
-      .help =
-          "time the variants of a kernel at the start and take the fastest; the result has the same bits" },
+      .help = "time the variants of a kernel at the start and take the fastest" },
     { "run.wall_limit", CMD_KEY_NUMBER, AT(run.wall_limit_s), .preset = "0", .unit = "s",
       .most = SECONDS_MAX, .allowed = "a number, 0 .. 1e9",
       .help = "end in time for a last checkpoint, exit 75; 0: take SLURM_JOB_END_TIME, if set" },
     { "run.stall_limit", CMD_KEY_NUMBER, AT(run.stall_limit_s), .preset = "3600", .unit = "s",
       .most = SECONDS_MAX, .allowed = "a number, 0 .. 1e9",
-      .help = "after this long without a step or a new phase every rank reports where it is, exit 3; 0: wait "
-              "for ever" },
+      .help = "after this long without a step or a new phase every rank says where it is, exit 3; 0: never" },
 
     { "checkpoint.dir", CONFIG_PATH, AT(checkpoint.dir), .preset = "checkpoints", .allowed = "a path",
       .help = "holds step_NNNNNNNNNN.h5" },
@@ -122,11 +117,10 @@ const cmd_key config_table[] = {
       .most = 1000000, .help = "how many of the newest to keep; 0: all" },
     { "checkpoint.keep_every", CMD_KEY_INT, AT(checkpoint.keep_every), .preset = "0", .unit = "files",
       .most = 1000000,
-      .help = "keep every N-th as well: those of steps that are multiples of N * checkpoint.every; 0: none" },
+      .help = "keep those of multiples of N * checkpoint.every as well; 0: none" },
     { "checkpoint.writers", CMD_KEY_INT, AT(checkpoint.writers), .preset = "0", .unit = "ranks",
       .most = 1 << 24,
-      .help = "how many ranks write a part of a state each, for all; 1: one file; 0: one per 64 MiB, at most "
-              "256" },
+      .help = "how many ranks write a part of a state each; 1: one file; 0: one per 64 MiB, at most 256" },
     { "checkpoint.async", CMD_KEY_WORD, AT(checkpoint.async), .preset = "true",
       .word = (const char *const[]){ "false", "true", NULL }, .allowed = "true or false",
       .help = "each rank writes in a thread while time steps go on; false: the steps wait for the file" },
@@ -143,8 +137,7 @@ const cmd_key config_table[] = {
       .help = "the last state, in the checkpoint format" },
     { "output.picture", CONFIG_PATH, AT(output.picture), .preset = "none",
       .allowed = "a path that ends in .png, or none",
-      .help = "the last state, PNG; with output.every also frames, in place of an older run's, in the folder "
-              "PICTURE.frames" },
+      .help = "the last state, PNG; with output.every also frames, in the folder PICTURE.frames" },
     { "output.picture_low", CMD_KEY_NUMBER, AT(output.picture_low), .preset = "0", .allowed = "a number",
       .help = "value shown in the darkest colour; equal to picture_high: the range of the cells" },
     { "output.picture_high", CMD_KEY_NUMBER, AT(output.picture_high), .preset = "0",
@@ -155,11 +148,9 @@ const cmd_key config_table[] = {
       .allowed = "a path or none",
       .help = "with output.every: folder for one state file per frame, all kept" },
     { "output.trace", CONFIG_PATH, AT(output.trace), .preset = "none", .allowed = "a path or none",
-      .help = "timeline of the first 100 measured steps (one in 16) in Chrome's trace format, for "
-              "ui.perfetto.dev" },
+      .help = "timeline of some steps in Chrome's trace format, for ui.perfetto.dev" },
     { "output.progress", CMD_KEY_WORD, AT(output.progress), .preset = "auto", .word = progresses,
-      .help = "a line every half second; auto: where stderr is no terminal, one per 10 % of the steps, at "
-              "most one per 5 s, with a tolerance one per minute" },
+      .help = "a line every half second; auto: where stderr is no terminal, one per 10 % of the steps" },
 };
 const size_t config_table_count = sizeof config_table / sizeof config_table[0];
 
@@ -176,6 +167,8 @@ const cmd_key *config_table_find(const char *key)
 
 const char *config_feed_name(config_feed f) { return feeds[f]; }
 const char *config_initial_name(config_initial i) { return i == CONFIG_INITIAL_FILE ? "file" : initials[i]; }
+
+void config_print_keys(void *file) { cmd_key_print(file, config_table, (int)config_table_count, 18); }
 
 /* ---- reading ---- */
 

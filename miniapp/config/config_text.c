@@ -1,4 +1,4 @@
-/* The resolved deck, as text and in records, and --help's list of keys. Invariant: what is written here reads
+/* The resolved deck, as text and in records. Invariant: what is written here reads
  * back to the same config; a number has as many digits as it takes to read back the same. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,6 @@
 
 #include "base/terminal.h"
 #include "config/config.h"
-#include "config/config_table.h"
 #include "output/record.h"
 
 static void write_number(FILE *to, double x)
@@ -88,18 +87,14 @@ void config_add_json(json_t *o, const config *c, const char *prefix)
 {
     for (size_t i = 0; i < config_table_count; i++) {
         const cmd_key *const row = &config_table[i];
-        const void *const from = (const char *)c + row->at;
-        json_t *v = NULL;
+        const bool real = row->kind == CMD_KEY_NUMBER, whole = row->kind == CMD_KEY_WHOLE;
         if (strncmp(row->key, prefix, strlen(prefix)) != 0 || row->kind >= CONFIG_SIDES) continue;
-        if (row->kind == CMD_KEY_WHOLE) v = json_integer((json_int_t)*(const int64_t *)from);
-        else if (row->kind == CMD_KEY_INT) v = json_integer(*(const int *)from);
-        else if (row->kind == CMD_KEY_NUMBER) v = json_real(*(const double *)from);
-        else {
-            char *const text = value_of(c, row);
-            v = record_text(text);
-            free(text);
-        }
+        char *const text = value_of(c, row);
+        json_t *const v = real || whole || row->kind == CMD_KEY_INT
+                              ? json_loads(text, JSON_DECODE_ANY | (real ? JSON_DECODE_INT_AS_REAL : 0), NULL)
+                              : record_text(text);
         json_object_set_new(o, strchr(row->key, '.') + 1, v);
+        free(text);
     }
 }
 
@@ -132,21 +127,4 @@ void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys
             used += (size_t)snprintf(keys + used, keys_bytes - used, "%s%s", used ? ", " : "", row->key);
         free(resolved);
     }
-}
-
-void config_print_keys(void *file)
-{
-    for (size_t i = 0; i < config_table_count; i++) {
-        const cmd_key *row = &config_table[i];
-        char allowed[CMD_KEY_ALLOWED_BYTES];
-        terminal_say(file, 23, "  %-18s %s%s%s (%s)", row->key, cmd_key_allowed(row, allowed),
-                     row->unit ? ", " : "", row->unit ? row->unit : "",
-                     row->preset_text ? row->preset_text : row->preset);
-        if (row->help) terminal_say(file, 23, "  %-18s   %s", "", row->help);
-    }
-    terminal_wrap(
-        file,
-        "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.\n"
-        "  A long value may go on in indented lines, which are joined by a space.",
-        2);
 }

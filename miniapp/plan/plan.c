@@ -1,6 +1,6 @@
 /* The order of the choices, and the first of them, where the cells are: the process grid, the longest block
- * of steps that may pay, the fields with ghosts deep enough for it, and whether they fit into memory; the
- * last of them, the kernel's variant. */
+ * of steps that may pay, the fields with ghosts deep enough for it, and whether they fit into memory; who
+ * enqueues the steps; and the last of them, the kernel's variant. */
 #include <string.h>
 
 #include "exchange/halo.h"
@@ -70,19 +70,12 @@ static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why
     const bool one_host = f->device == DEVICE_CUDA && f->hosts == 1 && x == 0 && y == 0;
     const bool rows = !f->through && one_host && cut(q, d, 1, f->ranks, depth, why);
     if (!rows && !cut(q, d, f->through ? 1 : x, y, depth, why)) return false;
-    sentence *because = &p->because[PLAN_GRID];
-    if (f->through) sentence_set(because, "rows stream through the device, so rows alone are cut");
-    else if (rows)
-        sentence_set(because,
-                     "on the GPUs of one host rows alone are cut, since steps with in-kernel exchange "
-                     "are faster that way");
-    else if (x || y) sentence_set(because, "run.ranks_x and run.ranks_y ask for it");
-    else
-        sentence_set(
-            because,
-            "its halo is the cheapest of all grids that leave each rank %d cells along an axis that is "
-            "cut; a cell of a column counts four times one of a row",
-            depth);
+    sentence_set(
+        &p->because[PLAN_GRID], "%s",
+        f->through ? "rows stream through the device, so rows alone are cut"
+        : rows     ? "on the GPUs of one host rows alone are cut: in-kernel exchange is faster that way"
+        : x || y   ? "run.ranks_x and run.ranks_y ask for it"
+                   : "its halo is the cheapest; a cell of a column counts four times one of a row");
     return true;
 }
 
@@ -174,23 +167,91 @@ static int lay_out_all(plan *p, const plan_question *q, sentence *why)
     return fits(p, q, why) ? 0 : 3;
 }
 
+/* ---- streams, and who feeds them ---- */
+
+static void choose_serial(plan *p, const plan_question *q, const char *because)
+{
+    const config_feed asked = q->cfg->run.feed;
+    p->feed = p->lone_feed = CONFIG_FEED_SERIAL;
+    sentence_set(&p->because[PLAN_FEED], "%s", because);
+    if (asked != CONFIG_FEED_AUTO && asked != CONFIG_FEED_SERIAL)
+        plan_add_note(p, true, "run.feed = %s: %s; using serial", config_feed_name(asked), because);
+}
+
+static void choose_streams(plan *p, const plan_question *q)
+{
+    const config_feed asked = q->cfg->run.feed;
+    const int lanes = q->cfg->run.streams;
+    const bool host = q->facts->device == DEVICE_HOST;
+    const bool open = asked == CONFIG_FEED_AUTO || asked == CONFIG_FEED_GRAPH;
+    const char *const visits = q->facts->through ? "rows stream through the device in one order" : NULL;
+    p->feed = p->lone_feed = !open ? asked : host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
+    sentence_set(&p->because[PLAN_FEED], "%s",
+                 asked == p->feed ? "run.feed asks for it"
+                 : host           ? "each pass runs on all threads of the rank at once"
+                                  : "a thread per stream enqueues beside the one that exchanges");
+    if (visits) choose_serial(p, q, visits);
+    if (visits && lanes > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", lanes, visits);
+    const int threads = host && p->feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
+    p->streams = visits ? 1 : lanes > 0 ? lanes : threads < STEP_STREAMS_MAX ? threads : STEP_STREAMS_MAX;
+    sentence_set(&p->because[PLAN_STREAMS], "%s",
+                 visits           ? visits
+                 : lanes > 0      ? "run.lanes asks for it"
+                 : p->streams > 1 ? "with run.feed = openmp each thread of the host has a stream"
+                                  : "one stream keeps the device busy");
+}
+
+/* False with the reason as a sentence part, where steps cannot be captured. */
+static bool graphs_serve(const plan *p, const plan_question *q, sentence *why)
+{
+    const config *c = q->cfg;
+    if (q->facts->no_graphs) return sentence_refuse(why, "%s", q->facts->no_graphs);
+    if (config_kind_of(c)->transposes)
+        return sentence_refuse(why, "steps of kind %s cannot be captured", kind_name(c->problem.kind));
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+        if (transport_traits_of(t)->needs_host && p->exchange.used[t] > 0)
+            return sentence_refuse(why, "with transport %s the host sends the messages of every step",
+                                   transport_kind_name(t));
+    return true;
+}
+
+/* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve:
+ * they were seen to win on every grid that was tried, in every form of the step. */
+static void choose_graphs(plan *p, const plan_question *q)
+{
+    const config *c = q->cfg;
+    const bool asked = c->run.feed == CONFIG_FEED_GRAPH, open = c->run.feed == CONFIG_FEED_AUTO;
+    sentence *because = &p->because[PLAN_FEED], why = { "" };
+    if (q->facts->through || (!asked && !open)) return;
+    if (p->persistent) {
+        choose_serial(p, q, "a launch takes all steps of a persistent pass");
+    } else if (!asked && c->output.trace[0]) {
+        return;
+    } else if (graphs_serve(p, q, &why)) {
+        p->feed = CONFIG_FEED_GRAPH;
+        sentence_set(because, "%s",
+                     asked ? "run.feed asks for it"
+                           : "many steps are launched at once, for no transport here needs the host");
+    } else {
+        if (asked)
+            plan_add_note(p, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(p->feed));
+        if (q->facts->device != DEVICE_HOST) sentence_set(because, "there are no graphs: %s", why.text);
+    }
+}
+
 /* ---- the order ---- */
 
 int plan_make(plan *p, const plan_question *q, sentence *why)
 {
-    sentence refused = { "" };
     memset(p, 0, sizeof *p);
     const int status = lay_out_all(p, q, why);
     if (status != 0) return status;
     plan_choose_transports(p, q);
-    plan_choose_streams(p, q);
+    choose_streams(p, q);
     plan_choose_block(p, q);
-    const bool halos = config_kind_of(q->cfg)->stencil && q->facts->ranks > 1;
-    if (halos && q->trial && q->trial->can &&
-        !q->trial->can(q->trial->context, p, PLAN_HALOS, p->transport, &refused))
-        plan_refuse_halos(p, q, &refused);
+    plan_check_halos(p, q);
     plan_choose_form(p, q);
-    plan_choose_graphs(p, q);
+    choose_graphs(p, q);
     return 0;
 }
 
@@ -198,14 +259,11 @@ int plan_make(plan *p, const plan_question *q, sentence *why)
  * more than the rounds' noise could be. */
 void plan_choose_variant(plan *p, const char *const name[], const double pass_s[], int count)
 {
-    static const double margin = 0.01, block_margin = 0.02;
-    double best_s = pass_s[0] * (1 - (p->block_steps == 1 ? margin : block_margin));
-    p->variant = 0;
-    for (int v = 1; v < count; v++) {
-        if (pass_s[v] >= best_s) continue;
-        best_s = pass_s[v];
-        p->variant = v;
-    }
+    const double margin = p->block_steps == 1 ? 0.01 : 0.02;
+    plan_way way[DEVICE_VARIANTS_MAX];
+    for (int v = 0; v < count; v++)
+        way[v] = (plan_way){ .weight = v == 0 ? 1 - margin : 1, .seconds = pass_s[v] };
+    p->variant = plan_cheapest(way, count, 0);
     p->variant_name = name[p->variant];
     sentence_set(&p->because[PLAN_VARIANT], "in a trial of %d variants its pass took %s, the default's %s",
                  count, figure_seconds(pass_s[p->variant]).text, figure_seconds(pass_s[0]).text);

@@ -4,15 +4,9 @@
  * (plan_json.c), made up in tests; a dry run on a terminal does not ask for times.
  *
  * Rules are pure functions of the three, so that all ranks choose the same, and so do a run and its dry run.
- * They choose in this order, each from what stands before it:
- *
- *   plan.c            process grid; longest block of steps that may pay; fields and their ghosts; do they fit
- *                     into memory
- *   plan_streaming.c  of fields in host memory, steps and rows of a visit to the device
- *   plan_transport.c  the transport of the halo's links, and of the distributed transposes
- *   plan_temporal.c   steps in a block, and the form of a step
- *   plan_feed.c       streams, who enqueues, graphs
- *   plan.c            the variant of the kernel, once a run is set up */
+ * They choose in this order, each from what stands before it: process grid, longest block of steps that may
+ * pay, fields, memory (plan.c); visits to the device (plan_streaming.c); transports (plan_transport.c);
+ * streams (plan.c); steps in a block, form of a step (plan_temporal.c); graphs, variant (plan.c). */
 #pragma once
 
 #include <stdio.h>
@@ -176,6 +170,8 @@ __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, co
 /* The choice, as people read it; for each choice that has a reason. */
 enum { PLAN_CHOSEN_BYTES = 64 };
 const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice);
+/* These choices in a line. */
+void plan_list(FILE *to, const plan *p);
 /* A line for each choice: what, and why; before: of each line. */
 void plan_explain(FILE *to, const plan *p, const char *before);
 /* Adds what the record of a run and a plan in JSON share: grid, ranks, what was chosen and why ("plan":

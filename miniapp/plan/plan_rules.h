@@ -17,9 +17,9 @@ void plan_explain_streaming(plan *p, const plan_question *q);
 int plan_cheapest(const plan_way way[], int count, int otherwise);
 void plan_say_ways(sentence *because, const plan_way way[], int count, int chosen);
 
-/* plan_transport.c. plan_refuse_halos: the halos cannot be had as planned, and are staged. */
+/* plan_transport.c. plan_check_halos: those that cannot be had as planned are staged. */
 void plan_choose_transports(plan *p, const plan_question *q);
-void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why);
+void plan_check_halos(plan *p, const plan_question *q);
 
 /* plan_temporal.c. Steps that are taken in a row, at most: between norms, which passes may take with them,
  * checkpoints and frames. */
@@ -36,7 +36,3 @@ int plan_shorter_block(const plan_question *q, int steps);
 bool plan_wide_enough(const plan *p, const plan_question *q);
 void plan_choose_block(plan *p, const plan_question *q);
 void plan_choose_form(plan *p, const plan_question *q);
-
-/* plan_feed.c: streams, and who feeds them; then graphs. */
-void plan_choose_streams(plan *p, const plan_question *q);
-void plan_choose_graphs(plan *p, const plan_question *q);

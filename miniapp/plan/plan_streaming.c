@@ -17,10 +17,9 @@ static const struct {
     double bus_bytes_per_s;  /* each way, both at once */
     double pass_cells_per_s; /* of f32, cells times steps, for each step of a pass: longer passes are
                               * faster */
-    double copy_bytes_per_s; /* on the device, read and written */
     double started_cells;    /* that the items of a pass begin with, per row that they compute in vain */
 } rates = {
-    .bus_bytes_per_s = 42e9, .pass_cells_per_s = 310e9, .copy_bytes_per_s = 4e12, .started_cells = 250e3
+    .bus_bytes_per_s = 42e9, .pass_cells_per_s = 310e9, .started_cells = 250e3
 };
 
 /* A choice is as good as the best one if the model has it slower by less. */
@@ -66,8 +65,8 @@ static double beside(double a, double b)
     return pow(pow(a, exponent) + pow(b, exponent), 1 / exponent);
 }
 
-/* Seconds of a visit for each cell of a rank: `steps` of the window's, in chunks of chunk_rows. */
-static double visit_s(const plan_question *q, const streaming_window *w, double chunk_rows, double steps)
+/* Seconds of a visit for each cell of a rank, in chunks of chunk_rows. */
+static double visit_s(const plan_question *q, const streaming_window *w, double chunk_rows)
 {
     const double word = (double)dtype_bytes(w->type), rows = rows_of_rank(q),
                  depth = (double)w->radius * w->steps;
@@ -76,35 +75,32 @@ static double visit_s(const plan_question *q, const streaming_window *w, double 
     const double rate = rates.pass_cells_per_s * w->pass_steps * sizeof(float) / word / w->levels;
     const double begun = rates.started_cells * 2 * w->skew / (chunk_rows * (double)w->nx),
                  twice = cuts * depth / 2 / rows;
-    const double leads =
-        2 * w->levels * (depth + 2 * w->skew) / chunk_rows * 2 * word / rates.copy_bytes_per_s;
-    return beside(way, steps / rate * (1 + begun) * (1 + twice) + leads) +
-           way * fmin(1, chunk_rows / 4 / rows);
+    return beside(way, w->steps / rate * (1 + begun) * (1 + twice)) + way * fmin(1, chunk_rows / 4 / rows);
 }
 
-/* The window for visits of `steps` steps, with chunks as the model has them best; seconds: of a visit and
- * cell, that takes steps_taken. Slots of no rows: there is no room. */
-static streaming_window window_of(const plan_question *q, int steps, double steps_taken, double *seconds)
+/* The window for visits of `steps` steps, with chunks as the model has them best, and their seconds for each
+ * cell. Slots of no rows: there is no room. */
+static streaming_window window_of(const plan_question *q, int steps, double *seconds)
 {
     streaming_window w = widest_window(q, q->facts->through->bytes, steps);
     double rows = (double)streaming_chunk_rows(&w), best = 0;
     *seconds = INFINITY;
     rows = fmin(rows, rows_of_rank(q) + 2.0 * steps * q->cfg->problem.radius);
     for (; rows >= 1; rows = floor(rows / 2)) {
-        const double s = visit_s(q, &w, rows, steps_taken);
+        const double s = visit_s(q, &w, rows);
         if (s < *seconds) *seconds = s, best = rows;
     }
     if (best >= 1) streaming_window_limit(&w, (int64_t)best);
     return w;
 }
 
-/* Seconds of a step and cell, in visits of that many; INFINITY: there is no room. */
-static double step_s(const plan_question *q, int steps, int64_t in_a_row)
+/* Seconds of all that are taken in a row, for each cell, in visits of that many; INFINITY: there is no
+ * room. */
+static double row_s(const plan_question *q, int steps, int64_t in_a_row)
 {
     double seconds;
-    const double visits = ceil((double)in_a_row / steps), taken = (double)in_a_row / visits;
-    (void)window_of(q, steps, taken, &seconds);
-    return seconds / taken;
+    (void)window_of(q, steps, &seconds);
+    return seconds * ceil((double)in_a_row / steps);
 }
 
 /* The fewest steps of those that are as good as the best: whole passes, or all that are taken in a row. 1:
@@ -118,11 +114,11 @@ int plan_visit_steps(const plan_question *q)
     if (deepest < most) most = deepest;
     if (most < 2) return 1;
     const int pass_steps = t->pass_steps(t->owner, (int)most, false);
-    double best_s = step_s(q, (int)most, in_a_row);
+    double best_s = row_s(q, (int)most, in_a_row);
     for (int steps = pass_steps; steps < most; steps += pass_steps)
-        best_s = fmin(best_s, step_s(q, steps, in_a_row));
+        best_s = fmin(best_s, row_s(q, steps, in_a_row));
     for (int steps = pass_steps; steps < most; steps += pass_steps)
-        if (step_s(q, steps, in_a_row) <= as_good * best_s) return steps;
+        if (row_s(q, steps, in_a_row) <= as_good * best_s) return steps;
     return (int)most;
 }
 
@@ -133,7 +129,7 @@ bool plan_make_window(plan *p, const plan_question *q, sentence *why)
     double seconds;
     p->window = (streaming_window){ .slot_rows = 0 };
     if (p->block_steps == 1) return true;
-    p->window = window_of(q, p->block_steps, p->block_steps, &seconds);
+    p->window = window_of(q, p->block_steps, &seconds);
     if (p->window.slot_rows > 0) return true;
     return sentence_refuse(
         why, "rows of %" PRId64 " cells: %s of device memory have no room for visits of that many steps",
@@ -142,16 +138,13 @@ bool plan_make_window(plan *p, const plan_question *q, sentence *why)
 
 void plan_explain_streaming(plan *p, const plan_question *q)
 {
-    const plan_through *t = q->facts->through;
     sentence *because = &p->because[PLAN_BLOCK];
-    const char *before = because->text[0] ? "; " : "";
-    p->because[PLAN_MEMORY] = t->because;
+    p->because[PLAN_MEMORY] = q->facts->through->because;
+    sentence_add(because, "%s", because->text[0] ? "; " : "");
     if (p->block_steps > 1)
-        sentence_add(because, "%sby a model, rows come in chunks of %" PRId64 " while the device computes",
-                     before, streaming_chunk_rows(&p->window));
+        sentence_add(because, "by a model, rows come in chunks of %" PRId64 " while the device computes",
+                     streaming_chunk_rows(&p->window));
     else
-        sentence_add(because,
-                     "%ssingle steps are taken by the processors, whose memory is faster than the way "
-                     "to the device",
-                     before);
+        sentence_add(because, "single steps are taken by the processors, whose memory is faster than the way "
+                              "to the device");
 }

@@ -69,20 +69,14 @@ static int worth_a_trial(const plan_question *q, int most)
 
 int plan_shorter_block(const plan_question *q, int steps) { return worth_a_trial(q, steps - 1); }
 
-/* A host is fastest while the rows of all levels, 2 radius + 1 of each, stay in L1 (temporal_host.c). */
-static int longest_tried(const plan_question *q)
-{
-    const int steps = limits_of[q->facts->device].steps;
-    return q->facts->device == DEVICE_HOST && config_two_d(q->cfg) ? steps / (q->cfg->problem.radius + 1)
-                                                                   : steps;
-}
-
 /* The longest block that a trial is had of; 1, with the reason: there is none. */
 static int longest_worth_a_trial(plan *p, const plan_question *q)
 {
     const config *c = q->cfg;
-    const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks,
-                  least = limits_of[q->facts->device].cells_least;
+    const trial_limits *limits = &limits_of[q->facts->device];
+    const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks, least = limits->cells_least;
+    /* a host is fastest while the rows of all levels, 2 radius + 1 of each, stay in L1 (temporal_host.c) */
+    const bool rows = q->facts->device == DEVICE_HOST && config_two_d(c);
     sentence *because = &p->because[PLAN_BLOCK];
     const char *none = no_blocks(q);
     int longest = 1;
@@ -92,7 +86,7 @@ static int longest_worth_a_trial(plan *p, const plan_question *q)
         sentence_set(because,
                      "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
                      least);
-    else if ((longest = worth_a_trial(q, longest_tried(q))) == 1)
+    else if ((longest = worth_a_trial(q, limits->steps / (rows ? c->problem.radius + 1 : 1))) == 1)
         sentence_set(because, "the run, or what lies between its norms, checkpoints and frames, is too "
                               "short for blocks of steps");
     return longest;
@@ -154,15 +148,6 @@ void plan_say_ways(sentence *because, const plan_way way[], int count, int chose
                          100 * (1 - chosen_s / cost_s(&way[i])));
 }
 
-static void explain_untried(plan *p, int persistent)
-{
-    sentence *because = &p->because[PLAN_BLOCK];
-    sentence_set(because, "no trial was asked for: a run tries ");
-    if (persistent > 1) sentence_add(because, "persistent passes of %d steps, ", persistent);
-    if (p->block_steps > 1) sentence_add(because, "blocks of up to %d ", p->block_steps);
-    sentence_add(because, "and single steps");
-}
-
 /* Persistent passes, where they are had and their step takes less than other_s by the gain. */
 static void try_persistent(plan *p, const plan_question *q, int steps, double other_s)
 {
@@ -187,7 +172,10 @@ void plan_choose_block(plan *p, const plan_question *q)
         q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
     if (!q->trial || !q->trial->blocks) {
-        explain_untried(p, persistent);
+        sentence_set(because, "no trial was asked for: a run tries ");
+        if (persistent > 1) sentence_add(because, "persistent passes of %d steps, ", persistent);
+        if (p->block_steps > 1) sentence_add(because, "blocks of up to %d ", p->block_steps);
+        sentence_add(because, "and single steps");
         return;
     }
     for (int n = p->block_steps; n > 1 && count < limits_of[q->facts->device].lengths;
@@ -207,12 +195,6 @@ void plan_choose_block(plan *p, const plan_question *q)
 
 /* ---- the form of a step ---- */
 
-static void choose_form(plan *p, step_form form, const char *because)
-{
-    p->form = form;
-    sentence_set(&p->because[PLAN_FORM], "%s", because);
-}
-
 static bool kernels_reach_all(const plan *p)
 {
     bool all = true;
@@ -221,64 +203,47 @@ static bool kernels_reach_all(const plan *p)
     return all;
 }
 
-static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
+/* In-kernel exchange where every rank can store into its neighbours. The reason may be in why. */
+static const char *choose_step_form(plan *p, const plan_question *q, sentence *why)
 {
-    if (q->op->form == STENCIL_LINE)
-        return sentence_refuse(why, "only 2D stars and boxes have in-kernel exchange");
-    return !q->trial || !q->trial->can ||
-           q->trial->can(q->trial->context, p, PLAN_IN_KERNEL, p->transport, why);
-}
-
-/* In-kernel exchange where every rank can store into its neighbours. */
-static void choose_step_form(plan *p, const plan_question *q)
-{
-    const plan_facts *f = q->facts;
-    sentence why = { "" };
-    if (f->device == DEVICE_HOST) {
-        choose_form(p, STEP_OVERLAPPED, "the host device has no kernels that exchange");
-    } else if (!kernels_reach_all(p)) {
-        choose_form(p, STEP_OVERLAPPED, "steps with in-kernel exchange need transport peer");
-    } else if (!can_exchange_inside(p, q, &why)) {
-        choose_form(p, STEP_OVERLAPPED, why.text);
-        if (f->ranks > 1)
-            plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s",
-                          why.text);
-    } else {
-        choose_form(
-            p, STEP_IN_KERNEL,
-            "one launch takes the step and its exchange, for every neighbour's memory can be reached");
+    const plan_trial *t = q->trial;
+    if (q->facts->device == DEVICE_HOST) return "the host device has no kernels that exchange";
+    if (!kernels_reach_all(p)) return "steps with in-kernel exchange need transport peer";
+    if (q->op->form == STENCIL_LINE) sentence_set(why, "only 2D stars and boxes have in-kernel exchange");
+    else if (!t || !t->can || t->can(t->context, p, PLAN_IN_KERNEL, p->transport, why)) {
+        p->form = STEP_IN_KERNEL;
+        return "one launch takes the step and its exchange, for every neighbour's memory can be reached";
     }
+    if (q->facts->ranks > 1)
+        plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s",
+                      why->text);
+    return why->text;
 }
 
 /* Overlapped has to win by its margin. */
-static void try_forms(plan *p, const plan_question *q)
+static const char *choose_block_form(plan *p, const plan_question *q, sentence *why)
 {
+    const plan_trial *t = q->trial;
     plan_way way[] = { { "overlapped", STEP_OVERLAPPED, overlapped_margin, 0 },
                        { "exchange first", STEP_EXCHANGE_FIRST, 1, 0 } };
-    q->trial->forms(q->trial->context, p, way, 2);
+    if (q->facts->ranks == 1 || (q->facts->device == DEVICE_HOST && !q->facts->through)) return "";
+    p->form = q->facts->through || kernels_reach_all(p) ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
+    if (q->facts->through) return "a visit to the device takes all rows, and begins with ghosts";
+    if (!t || !t->forms || q->cfg->run.tune == CONFIG_TUNE_OFF)
+        return "no trial was asked for: exchange first serves where kernels reach the neighbours' memory";
+    t->forms(t->context, p, way, 2);
     const int best = plan_cheapest(way, 2, 1);
-    choose_form(p, (step_form)way[best].what, "in a trial a block took ");
-    plan_say_ways(&p->because[PLAN_FORM], way, 2, best);
-}
-
-static void choose_block_form(plan *p, const plan_question *q)
-{
-    const plan_facts *f = q->facts;
-    if (f->ranks == 1) return;
-    if (f->through)
-        choose_form(p, STEP_EXCHANGE_FIRST, "a visit to the device takes all rows, and begins with ghosts");
-    else if (f->device == DEVICE_CUDA && q->trial && q->trial->forms && q->cfg->run.tune == CONFIG_TUNE_ON)
-        try_forms(p, q);
-    else if (f->device == DEVICE_CUDA)
-        choose_form(p, kernels_reach_all(p) ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED,
-                    "no trial was asked for: exchange first serves where kernels reach the "
-                    "neighbours' memory");
+    p->form = (step_form)way[best].what;
+    sentence_set(why, "in a trial a block took ");
+    plan_say_ways(why, way, 2, best);
+    return why->text;
 }
 
 void plan_choose_form(plan *p, const plan_question *q)
 {
+    sentence why = { "" };
     p->form = STEP_OVERLAPPED;
     if (config_kind_of(q->cfg)->transposes || p->persistent) return;
-    if (p->block_steps > 1) choose_block_form(p, q);
-    else choose_step_form(p, q);
+    sentence_set(&p->because[PLAN_FORM], "%s",
+                 p->block_steps > 1 ? choose_block_form(p, q, &why) : choose_step_form(p, q, &why));
 }

@@ -7,17 +7,17 @@
 #include "plan/plan.h"
 #include "ranks/printable.h"
 
-/* Names of the choices. */
+/* As in records. */
 static const char *const choice_name[PLAN_CHOICES] = {
     [PLAN_MEMORY] = "memory",
-    [PLAN_GRID] = "process grid",
-    [PLAN_BLOCK] = "steps per pass",
+    [PLAN_GRID] = "process_grid",
+    [PLAN_BLOCK] = "steps_per_pass",
     [PLAN_TRANSPORT] = "transport",
     [PLAN_REDISTRIBUTION] = "transposes",
-    [PLAN_FORM] = "form of a step",
+    [PLAN_FORM] = "form_of_a_step",
     [PLAN_FEED] = "feed",
     [PLAN_STREAMS] = "lanes",
-    [PLAN_VARIANT] = "kernel variant",
+    [PLAN_VARIANT] = "kernel_variant",
 };
 
 void plan_add_note(plan *p, bool asked, const char *format, ...)
@@ -51,6 +51,18 @@ const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice 
     return "";
 }
 
+void plan_list(FILE *to, const plan *p)
+{
+    char chosen[PLAN_CHOSEN_BYTES];
+    const char *before = "";
+    for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
+        if (p->because[i].text[0] == '\0') continue;
+        fprintf(to, "%s%s %s", before, choice_name[i], plan_chosen(chosen, p, i));
+        before = ", ";
+    }
+    fprintf(to, "%s\n", p->persistent ? ", on cells that stay in registers" : "");
+}
+
 void plan_explain(FILE *to, const plan *p, const char *before)
 {
     enum { WIDTH = 16 };
@@ -67,11 +79,9 @@ static json_t *reasons_json(const plan *p)
 {
     json_t *all = json_object();
     for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
-        char key[32], chosen[PLAN_CHOSEN_BYTES];
+        char chosen[PLAN_CHOSEN_BYTES];
         if (p->because[i].text[0] == '\0') continue;
-        snprintf(key, sizeof key, "%s", choice_name[i]);
-        for (char *c = key; *c; c++) *c = *c == ' ' ? '_' : *c;
-        json_object_set_new(all, key,
+        json_object_set_new(all, choice_name[i],
                             json_pack("{s:s, s:o}", "chosen", plan_chosen(chosen, p, i), "because",
                                       record_text(p->because[i].text)));
     }

@@ -80,35 +80,27 @@ static void ways_of(const plan_exchange *e, link_kind kind, plan_way way[TRANSPO
     }
 }
 
-/* The transport that is asked for where it serves, else the fastest; staged if none serves. */
-static transport_kind fastest(plan *p, const plan_question *q, link_kind kind, transport_kind asked)
-{
-    const plan_exchange *e = &p->exchange;
-    const transport_kind alone[] = { asked, TRANSPORT_AUTO };
-    plan_way way[TRANSPORT_KINDS];
-    try_these(p, q, kind, alone);
-    if (asked != TRANSPORT_AUTO && isfinite(e->slowest_s[asked][kind])) return asked;
-    try_these(p, q, kind, transport_turns);
-    ways_of(e, kind, way);
-    return (transport_kind)plan_cheapest(way, TRANSPORT_KINDS, TRANSPORT_STAGED);
-}
-
-/* The transport that serves a kind of link on most machines, where no trial measures it. */
-static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind kind, transport_kind asked)
-{
-    if (asked != TRANSPORT_AUTO) return reaches(e, asked, kind) ? asked : TRANSPORT_STAGED;
-    if (kind == LINK_INSIDE_HOST && f->most_on_device == 1) return TRANSPORT_PEER;
-    return f->mpi_claims_cuda ? TRANSPORT_AWARE : TRANSPORT_STAGED;
-}
-
+/* The transport that is asked for where it serves, else the fastest; staged if none serves. Where no trial
+ * measures it, the one that serves on most machines. */
 static void choose_of_kind(plan *p, const plan_question *q, link_kind kind, transport_kind asked)
 {
     plan_exchange *e = &p->exchange;
+    plan_way way[TRANSPORT_KINDS];
     const bool mixed = e->links[LINK_INSIDE_HOST] > 0 && e->links[LINK_BETWEEN_HOSTS] > 0;
-    const transport_kind t = e->tried ? fastest(p, q, kind, asked) : assumed(q->facts, e, kind, asked);
+    const bool open = asked == TRANSPORT_AUTO;
+    transport_kind t = TRANSPORT_STAGED;
+    if (e->tried) {
+        try_these(p, q, kind, (const transport_kind[]){ asked, TRANSPORT_AUTO });
+        const bool serves = !open && isfinite(e->slowest_s[asked][kind]);
+        if (!serves) try_these(p, q, kind, transport_turns);
+        ways_of(e, kind, way);
+        t = serves ? asked : (transport_kind)plan_cheapest(way, TRANSPORT_KINDS, TRANSPORT_STAGED);
+    } else if (!open) t = reaches(e, asked, kind) ? asked : TRANSPORT_STAGED;
+    else if (kind == LINK_INSIDE_HOST && q->facts->most_on_device == 1) t = TRANSPORT_PEER;
+    else if (q->facts->mpi_claims_cuda) t = TRANSPORT_AWARE;
     e->favourite[kind] = t;
     e->used[t] += e->links[kind];
-    if (asked != TRANSPORT_AUTO && t != asked)
+    if (!open && t != asked)
         plan_add_note(p, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked),
                       e->why[asked][kind].text, transport_kind_name(t), mixed ? " " : "",
                       mixed ? link_kind_name[kind] : "");
@@ -160,24 +152,29 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
     if (row->by_lines) share_out(f, e, &p->transposed_grid.dec, &p->transposed_choice);
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
         if (e->used[t] > e->used[p->transport]) p->transport = t;
+    const bool host = f->device == DEVICE_HOST;
     sentence *because = &p->because[PLAN_TRANSPORT];
-    if (f->device == DEVICE_HOST) sentence_set(because, "the host device has no other");
-    else if (asked == p->transport) sentence_set(because, "run.transport asks for it");
-    else if (e->tried) explain_trials(e, because);
+    if (e->tried && !host && asked != p->transport) explain_trials(e, because);
     else
-        sentence_set(because, "no trial was asked for: it serves best on most machines, and a run tries it "
-                              "beside others");
+        sentence_set(because, "%s",
+                     host                    ? "the host device has no other"
+                     : asked == p->transport ? "run.transport asks for it"
+                                             : "no trial was asked for: it serves best on most machines");
 }
 
-void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why)
+void plan_check_halos(plan *p, const plan_question *q)
 {
     plan_exchange *e = &p->exchange;
+    sentence why = { "" };
+    if (!config_kind_of(q->cfg)->stencil || q->facts->ranks == 1 || !q->trial || !q->trial->can ||
+        q->trial->can(q->trial->context, p, PLAN_HALOS, p->transport, &why))
+        return;
     plan_add_note(p, true, "run.transport = %s: no halo over %s; using staged",
-                  transport_kind_name(q->cfg->run.transport), why->text);
+                  transport_kind_name(q->cfg->run.transport), why.text);
     for (int t = 0; t < TRANSPORT_KINDS; t++) e->used[t] = 0;
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) e->used[TRANSPORT_STAGED] += e->links[kind];
+    e->used[TRANSPORT_STAGED] = e->links[LINK_INSIDE_HOST] + e->links[LINK_BETWEEN_HOSTS];
     p->transport = TRANSPORT_STAGED;
-    sentence_set(&p->because[PLAN_TRANSPORT], "there is no halo over %s", why->text);
+    sentence_set(&p->because[PLAN_TRANSPORT], "there is no halo over %s", why.text);
 }
 
 /* ---- redistributions ---- */
@@ -190,38 +187,28 @@ static bool carries(const plan *p, const plan_question *q, transport_kind t, sen
 }
 
 /* Over peer where all ranks reach each other and none shares its GPU (those that do take turns, which a
- * kernel that waits makes slow), else by messages, from device buffers where MPI takes them. why: why not
- * over `asked`. */
-static transport_kind choose_transposes(const plan *p, const plan_question *q, transport_kind asked,
-                                        sentence *why)
-{
-    const bool want_peer =
-        asked == TRANSPORT_AUTO ? q->facts->most_on_device == 1 : transport_traits_of(asked)->one_host;
-    sentence other;
-    if (asked == TRANSPORT_STAGED || asked == TRANSPORT_MAPPED) return asked;
-    sentence_set(why, "it cannot carry transposes");
-    if (want_peer && carries(p, q, TRANSPORT_PEER, why)) return TRANSPORT_PEER;
-    return carries(p, q, TRANSPORT_AWARE, asked == TRANSPORT_AWARE ? why : &other) ? TRANSPORT_AWARE
-                                                                                   : TRANSPORT_STAGED;
-}
-
+ * kernel that waits makes slow), else by messages, from device buffers where MPI takes them. */
 static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
 {
-    sentence why = { "" }, *because = &p->because[PLAN_REDISTRIBUTION];
-    const transport_kind t = p->redist_transport = choose_transposes(p, q, asked, &why);
-    const bool halos = has_links(&p->exchange);
+    static const char *const since[TRANSPORT_KINDS] = {
+        [TRANSPORT_PEER] = "all ranks reach each other's memory, and none shares its GPU",
+        [TRANSPORT_AWARE] = "MPI takes device buffers, and not all ranks reach each other's memory",
+        [TRANSPORT_STAGED] = "neither can MPI take device buffers nor do all ranks reach each other",
+    };
+    const bool open = asked == TRANSPORT_AUTO, halos = has_links(&p->exchange);
+    const bool want_peer = open ? q->facts->most_on_device == 1 : transport_traits_of(asked)->one_host;
+    sentence other, why = { "it cannot carry transposes" }, *because = &p->because[PLAN_REDISTRIBUTION];
+    transport_kind t = TRANSPORT_STAGED;
+    if (asked == TRANSPORT_STAGED || asked == TRANSPORT_MAPPED) t = asked;
+    else if (want_peer && carries(p, q, TRANSPORT_PEER, &why)) t = TRANSPORT_PEER;
+    else if (carries(p, q, TRANSPORT_AWARE, asked == TRANSPORT_AWARE ? &why : &other)) t = TRANSPORT_AWARE;
+    p->redist_transport = t;
     if (!halos) p->transport = t;
-    if (asked != TRANSPORT_AUTO && asked != t) {
-        sentence_set(because, "run.transport = %s: %s", transport_kind_name(asked), why.text);
-        plan_add_note(p, true, "%s; using %s%s", because->text, transport_kind_name(t),
-                      halos ? " for transposes" : "");
-    } else
-        sentence_set(because, "%s",
-                     asked == t            ? "run.transport asks for it"
-                     : t == TRANSPORT_PEER ? "all ranks reach each other's memory, and none shares its GPU"
-                     : t == TRANSPORT_AWARE
-                         ? "MPI takes device buffers, and not all ranks reach each other's memory"
-                         : "neither can MPI take device buffers nor do all ranks reach each other");
+    sentence_set(because, "%s", asked == t ? "run.transport asks for it" : since[t]);
+    if (open || asked == t) return;
+    sentence_set(because, "run.transport = %s: %s", transport_kind_name(asked), why.text);
+    plan_add_note(p, true, "%s; using %s%s", because->text, transport_kind_name(t),
+                  halos ? " for transposes" : "");
 }
 
 void plan_choose_transports(plan *p, const plan_question *q)

@@ -23,23 +23,10 @@ static void print_notes(FILE *to, const sim *s, int from)
 static void print_device(FILE *to, const sim *s)
 {
     const device *d = device_computing(s->dev);
-    const int sharers = s->top.ranks_on_device;
-    if (d->kind == DEVICE_HOST)
-        fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads,
-                d->threads == 1 ? "" : "s");
-    else fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
-    if (s->plan.in_host_memory) fprintf(to, "memory       host: %s\n", s->plan.because[PLAN_MEMORY].text);
-}
-
-static void print_form(FILE *to, const sim *s)
-{
-    const bool in_kernel = s->pass.form == STEP_IN_KERNEL;
-    fprintf(to, "transport    %s; %s steps, feed %s",
-            s->top.ranks == 1 && in_kernel ? "none" : transport_kind_name(s->plan.transport),
-            step_form_name[s->pass.form], config_feed_name(s->plan.feed));
-    if (s->batch) fprintf(to, ", up to %d steps per launch", s->plan.block_steps * GRAPH_BATCH_STEPS_MAX);
-    if (!in_kernel) fprintf(to, ", %d lane%s", s->plan.streams, s->plan.streams == 1 ? "" : "s");
-    fprintf(to, "\n");
+    const bool host = d->kind == DEVICE_HOST;
+    const int count = host ? d->threads : s->top.ranks_on_device;
+    fprintf(to, "device       %s: %s, %d %s%s per %s\n", host ? "host" : "cuda", d->name, count,
+            host ? "thread" : "rank", count == 1 ? "" : "s", host ? "rank" : "GPU");
 }
 
 void report_print_head(const sim *s, report *r)
@@ -62,11 +49,8 @@ void report_print_head(const sim *s, report *r)
     fprintf(to, "ranks        %d as %d x %d on %d host%s, rank 0 on %s\n", s->top.ranks, d->ranks_x,
             d->ranks_y, s->top.hosts, s->top.hosts == 1 ? "" : "s", s->top.host);
     print_device(to, s);
-    print_form(to, s);
-    if (s->plan.persistent)
-        fprintf(to, "block        %d steps per pass, on cells that stay in registers\n", s->plan.block_steps);
-    else if (s->plan.block_steps > 1)
-        fprintf(to, "block        %d steps per pass and exchange\n", s->plan.block_steps);
+    fprintf(to, "plan         ");
+    plan_list(to, &s->plan);
     print_notes(to, s, 0);
     terminal_text_end(&text, INDENT);
     r->notes_printed = s->plan.notes;
@@ -92,7 +76,7 @@ static int print_phase(FILE *to, const report *r, int i)
     int next = i + 1;
     if (p->seconds.mean >= shown_from_s)
         print_row(to, p->depth, p->name, p->seconds.mean / run_s, &p->seconds);
-    while (next < r->phases && r->phase[next].depth > p->depth) {
+    while (next < REPORT_PHASES && r->phase[next].depth > p->depth) {
         rest_s -= r->phase[next].seconds.mean;
         next = print_phase(to, r, next);
     }
@@ -102,18 +86,60 @@ static int print_phase(FILE *to, const report *r, int i)
     return next;
 }
 
+/* ---- energy and held clocks ---- */
+
+enum { GPUS, ENERGY_J, LIMIT_W, BY_POWER, BY_HEAT };
+
+/* One GPU whose value is unknown makes the sum NaN; MPI's smallest and largest of a NaN are any number. */
+static double known(const timer_spread *all, double number) { return isnan(all->sum) ? NAN : number; }
+
+void power_read(double out[POWER_NUMBERS], bool speaks, nvml_reading before, nvml_reading after)
+{
+    const double counted_s = after.held_at_s - before.held_at_s;
+    out[GPUS] = speaks;
+    out[ENERGY_J] = speaks ? after.energy_j - before.energy_j : 0;
+    out[LIMIT_W] = speaks ? after.power_limit_w : INFINITY;
+    out[BY_POWER] = speaks ? (after.power_held_s - before.power_held_s) / counted_s : 0;
+    out[BY_HEAT] = speaks ? (after.heat_held_s - before.heat_held_s) / counted_s : 0;
+}
+
+power_use power_of(const timer_spread all[POWER_NUMBERS], double seconds, double updates)
+{
+    power_use u = { .gpus = (int)all[GPUS].sum,
+                    .energy_j = all[ENERGY_J].sum,
+                    .power_limit_w = known(&all[LIMIT_W], all[LIMIT_W].min),
+                    .held_by_power = known(&all[BY_POWER], all[BY_POWER].max),
+                    .held_by_heat = known(&all[BY_HEAT], all[BY_HEAT].max) };
+    if (seconds < POWER_LOOP_LEAST_S) u.energy_j = u.held_by_power = u.held_by_heat = NAN;
+    u.update_j = u.energy_j / updates;
+    u.power_w = u.energy_j / seconds / u.gpus;
+    return u;
+}
+
+void power_print(FILE *to, const power_use *u)
+{
+    if (u->gpus == 0) return;
+    if (!isnan(u->power_w))
+        fprintf(to, "power        %.0f W per GPU (limit: %.0f), %.3g nJ per cell and step\n", u->power_w,
+                u->power_limit_w, u->update_j * 1e9);
+    if (u->held_by_power >= 0.01)
+        fprintf(to, "clock        held down by the power limit for %.0f %% of the steps' time\n",
+                100 * u->held_by_power);
+    if (u->held_by_heat >= 0.01)
+        fprintf(to, "clock        held down by heat for %.0f %% of the steps' time\n", 100 * u->held_by_heat);
+}
+
 /* ---- rates and results ---- */
 
-static double cells_global(const sim *s) { return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny; }
-
-report_rates report_rates_of(const sim *s, const report *r, double step_s)
+double report_cells_per_s(const sim *s, double step_s)
 {
-    report_rates v;
-    v.cells_per_s = cells_global(s) / step_s;
-    v.bytes_per_s = v.cells_per_s * config_kind_of(s->cfg)->words * (double)dtype_bytes(s->cfg->problem.type);
-    v.bytes_moved_per_s = r->bytes_moved_per_step / step_s;
-    v.fraction = v.bytes_per_s / r->calibration.ceiling_bytes_per_s;
-    return v;
+    return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny / step_s;
+}
+
+double report_bytes_per_s(const sim *s, double step_s)
+{
+    return report_cells_per_s(s, step_s) * config_kind_of(s->cfg)->words *
+           (double)dtype_bytes(s->cfg->problem.type);
 }
 
 static void print_overlap(FILE *to, const sim *s, const overlap *o)
@@ -129,16 +155,16 @@ static void print_overlap(FILE *to, const sim *s, const overlap *o)
 
 static void print_rates(FILE *to, const sim *s, const report *r)
 {
-    if (r->step_s.count == 0) return;
-    const report_rates v = report_rates_of(s, r, r->step_s.p50);
+    if (r->steps.s.count == 0) return;
+    const double bytes_per_s = report_bytes_per_s(s, r->steps.s.p50);
     fprintf(to, "\nstep         median %s, mean %s, p99 %s, max %s (slowest rank: %d)\n",
-            figure_seconds(r->step_s.p50).text, figure_seconds(r->step_s.mean).text,
-            figure_seconds(r->step_s.p99).text, figure_seconds(r->step_s.max).text, r->slowest_rank);
+            figure_seconds(r->steps.s.p50).text, figure_seconds(r->steps.s.mean).text,
+            figure_seconds(r->steps.s.p99).text, figure_seconds(r->steps.s.max).text, r->steps.rank);
     fprintf(to,
             "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy; sustained %.4g "
             "GCells/s\n",
-            v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, config_kind_of(s->cfg)->words, v.fraction,
-            report_rates_of(s, r, r->step_s.mean).cells_per_s * 1e-9);
+            report_cells_per_s(s, r->steps.s.p50) * 1e-9, bytes_per_s * 1e-9, config_kind_of(s->cfg)->words,
+            bytes_per_s / r->calibration.ceiling_bytes_per_s, report_cells_per_s(s, r->steps.s.mean) * 1e-9);
     fprintf(to, "copy         %.4g GB/s, device copies on all ranks at once, in this run\n",
             r->calibration.ceiling_bytes_per_s * 1e-9);
     const calibrate_result *k = &r->calibration;

@@ -10,7 +10,7 @@
 #include "sim/sim.h"
 #include "state/state_write.h"
 
-enum { REPORT_PHASES_MAX = 24 };
+enum { REPORT_PHASES = 18 };
 
 /* Phases in the order of the table: one contains those that follow it and are deeper. */
 typedef struct report_phase {
@@ -20,7 +20,7 @@ typedef struct report_phase {
 } report_phase;
 
 /* ---- the energy that a run's GPUs took while it stepped, and how long their clocks were held down, by their
- * own counters (power.c) ---- */
+ * own counters ---- */
 
 /* The counters go in steps of a tenth of a second: a shorter loop says nothing. */
 #define POWER_LOOP_LEAST_S 1.0
@@ -48,17 +48,20 @@ json_t *power_json(const power_use *u); /* null without GPUs */
 
 /* ---- all that is told of a run ---- */
 
+typedef struct report_steps { /* of the slowest rank, whose mean is longest */
+    timer_percentiles s;
+    timer_histogram histogram; /* of the same samples, between s.min and s.max */
+    int rank;
+    char host[64];
+} report_steps;
+
 typedef struct report {
     const char *command;
     json_t *started;             /* owned by the caller */
     int64_t steps_run;
-    timer_percentiles step_s;    /* of the slowest rank */
-    timer_histogram step_histogram; /* of the same samples, between step_s.min and max */
-    int slowest_rank;
-    char slowest_host[64];
+    report_steps steps;
     calibrate_result calibration;
-    report_phase phase[REPORT_PHASES_MAX];
-    int phases;
+    report_phase phase[REPORT_PHASES];
     verify_result verdict;
     uint64_t fingerprint;
     state_stats checkpoints;
@@ -68,12 +71,10 @@ typedef struct report {
     int notes_printed;           /* of the sim's notes */
 } report;
 
-typedef struct report_rates { /* all ranks; NaN where no step was run */
-    double cells_per_s, bytes_per_s, bytes_moved_per_s, fraction;
-} report_rates;
-
-/* Where a step takes step_s: the mean or the median. */
-report_rates report_rates_of(const sim *s, const report *r, double step_s);
+/* Of all ranks, where a step takes step_s (the mean or the median); bytes: if every word is read and written
+ * once. */
+double report_cells_per_s(const sim *s, double step_s);
+double report_bytes_per_s(const sim *s, double step_s);
 
 /* Rank 0 prints, and flushes: what runs and where, as soon as that is known; the rest at the end. */
 void report_print_head(const sim *s, report *r);

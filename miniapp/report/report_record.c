@@ -51,7 +51,7 @@ static json_t *histogram_json(const timer_histogram *h)
 static json_t *phases_json(const report *r)
 {
     json_t *all = json_object();
-    for (int i = 0; i < r->phases; i++)
+    for (int i = 0; i < REPORT_PHASES; i++)
         json_object_set_new(all, r->phase[i].name,
                             json_pack("{s:o, s:o}", "mean_s", record_number(r->phase[i].seconds.mean),
                                       "max_s", record_number(r->phase[i].seconds.max)));
@@ -79,11 +79,20 @@ static json_t *overlap_json(const overlap *o)
                      record_number(o->visible_s), "noise_s", record_number(o->uncertainty_s));
 }
 
+json_t *power_json(const power_use *u)
+{
+    if (u->gpus == 0) return json_null();
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "gpus", u->gpus, "energy_j",
+                     record_number(u->energy_j), "power_w", record_number(u->power_w), "power_limit_w",
+                     record_number(u->power_limit_w), "update_j", record_number(u->update_j), "held_by_power",
+                     record_number(u->held_by_power), "held_by_heat", record_number(u->held_by_heat));
+}
+
 /* The record of a run, by rank 0: what was not measured is null. Takes the reference of machine. */
 static json_t *run_json(const sim *s, const report *r, const char *deck_text, json_t *machine)
 {
     const config *c = s->cfg;
-    const report_rates v = report_rates_of(s, r, r->step_s.mean);
+    const double mean_s = r->steps.s.mean, ceiling = r->calibration.ceiling_bytes_per_s;
     char fingerprint[17];
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
     json_t *o = machine_record(r->command, r->started);
@@ -104,14 +113,14 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
                             "seconds", record_number(s->created.tune_s)) },
         { "steps", json_integer((json_int_t)s->level) },
         { "steps_run", json_integer((json_int_t)r->steps_run) },
-        { "step_s", record_percentiles(&r->step_s) },
-        { "step_histogram", histogram_json(&r->step_histogram) },
-        { "gcells_per_s", record_number(v.cells_per_s * 1e-9) },
-        { "bytes_per_s", record_number(v.bytes_per_s) },
-        { "bytes_moved_per_s", record_number(v.bytes_moved_per_s) },
-        { "ceiling_bytes_per_s", record_number(r->calibration.ceiling_bytes_per_s) },
-        { "fraction_of_ceiling", record_number(v.fraction) },
-        { "fraction_of_ceiling_p50", record_number(report_rates_of(s, r, r->step_s.p50).fraction) },
+        { "step_s", record_percentiles(&r->steps.s) },
+        { "step_histogram", histogram_json(&r->steps.histogram) },
+        { "gcells_per_s", record_number(report_cells_per_s(s, mean_s) * 1e-9) },
+        { "bytes_per_s", record_number(report_bytes_per_s(s, mean_s)) },
+        { "bytes_moved_per_s", record_number(r->bytes_moved_per_step / mean_s) },
+        { "ceiling_bytes_per_s", record_number(ceiling) },
+        { "fraction_of_ceiling", record_number(report_bytes_per_s(s, mean_s) / ceiling) },
+        { "fraction_of_ceiling_p50", record_number(report_bytes_per_s(s, r->steps.s.p50) / ceiling) },
         { "overlap_hidden_fraction", record_number(r->calibration.overlap.hidden_fraction) },
         { "overlap_hidden_uncertainty", record_number(r->calibration.overlap.hidden_uncertainty) },
         { "overlap_hidden_why", record_text_or_null(r->calibration.overlap.why.text) },
@@ -127,7 +136,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "checkpoint", checkpoint_json(r) },
         { "machine", machine },
         { "slowest",
-          json_pack("{s:i, s:o, s:o}", "rank", r->slowest_rank, "host", record_text(r->slowest_host),
+          json_pack("{s:i, s:o, s:o}", "rank", r->steps.rank, "host", record_text(r->steps.host),
                     "copies", record_straggler(&r->calibration.copies)) },
         { "deck", record_text(deck_text) },
     };

@@ -1,8 +1,7 @@
 /* Every mistake in a deck is refused in one sentence with the key, the value as written and what is allowed.
  * A resolved deck reads back to the same config, byte for byte; a restart notices keys of problem and grid,
  * no other; and keys without meaning change nothing and are named. */
-#include "config/config_table.h"
-#include "core/cell.h"
+#include "config/config.h"
 #include "support/problem_harness.h"
 
 #define TAIL "\n[time]\nsteps = 12\n"
@@ -88,43 +87,31 @@ static const struct {
     { "grid.xlow=neumann", "allowed: grid.nx grid.ny grid.boundary grid.x_low" },
     { "chekpoint.every=4", "allowed: problem.kind" }, /* all keys */
     { "-problem.alpha", "required for heat" },
-    { "problem.kind=sweep\n-problem.alpha", "required for sweep" },
     { "problem.kind=custom\n-problem.weights", "required for custom" },
     { "problem.order=3", "2, 4, 6 .. 16" },
-    { "grid.nx=64 # cells", "a # begins a comment only at the start of a line" },
     { "output.final=a.h5 # the last state", "a # begins a comment only at the start of a line" },
     { "grid.ny=1099511627776\ngrid.nx=1048577", "2^60, so with ny = 1099511627776 at most 1048576" },
-    { "output.final=a ;b", "cannot stand in a deck" },
     { "output.final=$HOME/a", "no shell expands ~ and $NAME" },
     { "output.picture=a.jpg", "ends in .png" },
-    { "output.picture=png", "ends in .png" },
-    { "output.picture=a/.png", "ends in .png" },
     { "output.picture_high=-1", "picture_low (0) below" },
     { "output.every=1\noutput.series=checkpoints", "another folder than checkpoint.dir" },
     /* stability */
     { "problem.alpha=0.2501", "heat of order 2 in 2D is stable for 0 <= alpha <= 0.25" },
-    { "problem.alpha=-0.01", "0 <= alpha <= 0.25" },
     { "grid.ny=1\nproblem.alpha=0.51", "in 1D is stable for 0 <= alpha <= 0.5" },
     { "problem.order=16\nproblem.alpha=0.134646", "0.134645" },
     { "problem.kind=wave\nproblem.alpha=0.5", "0 < alpha < 0.5" },
-    { "problem.kind=wave\nproblem.alpha=0", "0 < alpha < 0.5" },
     { "problem.kind=wave\nproblem.order=8\ngrid.ny=1\nproblem.alpha=0.615234", "0 < alpha < 0.615234" },
-    { "problem.kind=advect\nproblem.alpha=0.5", "|alpha| < 0.5" },
     { "problem.kind=advect\nproblem.order=4\nproblem.alpha=-0.364372", "|alpha| < 0.364372" },
-    { "problem.kind=sweep\nproblem.alpha=0.6", "0 <= alpha <= 0.5" },
     /* sides */
     { "grid.x_low=neumann", "periodic on both sides of an axis or on neither, but grid.x_high is periodic" },
     { "grid.boundary=neumann\ngrid.y_high=periodic", "on both sides of an axis or on neither" },
-    { "problem.dtype=f32\ngrid.boundary=dirichlet 1e39", "finite in f32" },
     /* V + V, and sums of it, which a run would call failed */
     { "problem.dtype=f32\nproblem.order=4\ngrid.boundary=dirichlet 2e38", "|V| up to 5.671e+37" },
     { "problem.order=4\ngrid.x_high=neumann\ngrid.x_low=dirichlet -1e308", "|V| up to 2.996e+307" },
-    { "problem.kind=wave\ngrid.x_low=neumann\ngrid.x_high=dirichlet 1e308", "finite in f64" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=0 0 8 0 0\ngrid.boundary=dirichlet 1e308",
       "|V| up to 2.247e+307" },
     { "problem.kind=advect\ngrid.x_low=neumann\ngrid.x_high=dirichlet 0", "unstable at every alpha" },
     { "problem.kind=sweep\ngrid.ny=1", "2 or more" },
-    { "problem.order=8\ngrid.nx=3", "4 or more, the stencil's radius" },
     { "problem.order=16\ngrid.ny=7", "8 or more, the stencil's radius" },
     /* modes */
     { "problem.mode_x=64", "0 .. 63" },
@@ -134,18 +121,14 @@ static const struct {
     { "problem.kind=custom\nproblem.weights=1 2 3", "2r+1 rows of 2r+1" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=0 1 0 | 1 1 1 | 0 1 0", "one row of 2r+1 numbers" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 2", "3, 5, 7 .. 17" },
-    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1", "3, 5, 7 .. 17" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1",
       "3, 5, 7 .. 17" },
     { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 6", "2 rows of 3 numbers" },
     { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 | 6 7 8", "row 2 has 2 numbers, the first has 3" },
-    { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 6 | 7 8 9 |", "row 4 has 0 numbers" },
     { "problem.dtype=f32\nproblem.kind=custom\ngrid.ny=1\nproblem.weights=1 1e39 3", "not finite in f32" },
     /* time */
     { "time.tolerance=1e-6", "only laplace runs to a tolerance" },
-    { "problem.kind=laplace\ntime.tolerance=-1", "0 or more" },
     { "problem.kind=laplace\ntime.tolerance=1e-6\ntime.norm_every=0", "1 or more" },
-    { "run.wall_limit=-1", "a number, 0 .. 1e9" },
     { "run.stall_limit=1e10", "a number, 0 .. 1e9" },
 };
 
@@ -187,8 +170,8 @@ static void each_key_reads_back_and_is_noticed_where_it_counts(void **state)
         "kind = sweep\nalpha = 0.3\n[grid]\nnx = 8\nny = 9\nboundary = dirichlet 1e-320" TAIL,
     };
     static const char *const values[] = {
-        "4", ".2", "-.1", "a b.png", "../a b.hdf5:/group/other name", "neumann", "dirichlet -1e300",
-        "1 2 1 | 1 2 3 | 1 2 1", "true", "false", "zero", "gaussian", "none", "-9223372036854775808",
+        "4", ".2", "-.1", ".30000000000000004", "a b.png", "../a b.hdf5:/group/other name", "neumann",
+        "dirichlet -1e300", "1 2 1 | 1 2 3 | 1 2 1", "true", "false", "zero", "gaussian", "none", "-9223372036854775808",
         "[a] = \\; z/x\\ y/#1;.png", "\\", "word=",
     };
     static config changed;
@@ -221,54 +204,30 @@ static void each_key_reads_back_and_is_noticed_where_it_counts(void **state)
     }
 }
 
-/* Numbers need up to 17 digits to read back. */
-static void wide_weights(void **state)
-{
-    static char text[1 << 15];
-    for (int r = 1; r <= 8; r++)
-        for (int ny = 1; ny <= 20; ny += 19) {
-            size_t used = (size_t)snprintf(text, sizeof text, "[problem]\nkind = custom\nweights =");
-            for (int j = 0; j < (ny > 1 ? 2 * r + 1 : 1); j++)
-                for (int i = 0; i < 2 * r + 1; i++)
-                    used += (size_t)snprintf(text + used, sizeof text - used, "%s %.17g", j && !i ? " |" : "",
-                                             1e-300 * cell_random(3, (uint64_t)(j * 17 + i)));
-            snprintf(text + used, sizeof text - used, "\n[grid]\nnx = 20\nny = %d" TAIL, ny);
-            harness_config(&first, "%s", text);
-            assert_int_equal(first.problem.radius, r);
-            assert_true(first.problem.weights[2 * r] == 1e-300 * cell_random(3, (uint64_t)(2 * r)));
-            assert_reads_back(&first);
-        }
-}
-
 /* docs.bats has the defaults that a deck's text shows. */
 static void what_follows_from_other_keys(void **state)
 {
+    static const char *const initial[][3] = {
+        { "problem.initial=data/field.h5", "data/field.h5", "/fields/u" },
+        { "problem.initial=C:/a b.h5:/group/other name", "C:/a b.h5", "/group/other name" },
+    };
     sentence why = { "" };
+    char longest[4300];
     assert_true(read_with(&first, heat, "problem.kind=laplace\nproblem.order=6\ntime.tolerance=1e-7", ignored,
                           &why));
     assert_int_equal(first.time.norm_every, 1);
     assert_int_equal(first.problem.radius, 1);
     assert_string_equal(ignored, "problem.order, problem.alpha");
-    static const char *const initial[][3] = {
-        { "problem.initial=data/field.h5", "data/field.h5", "/fields/u" },
-        { "problem.initial=../a b.hdf5:/group/other name", "../a b.hdf5", "/group/other name" },
-        { "problem.initial=C:/x.h5:/u", "C:/x.h5", "/u" },
-    };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         assert_true(read_with(&first, heat, initial[i][0], ignored, &why));
         assert_string_equal(first.problem.file, initial[i][1]);
         assert_string_equal(first.problem.dataset, initial[i][2]);
     }
-    for (int i = 0; i < 2; i++) { /* the longest; the resolved deck adds a dataset */
-        static const char *const long_path[] = { "output.record=/%04094d", "problem.initial=/%04094d" };
-        char assignment[4300];
-        snprintf(assignment, sizeof assignment, long_path[i], 0);
-        assert_true(read_with(&first, heat, assignment, ignored, &why));
-        assert_reads_back(&first);
-    }
+    snprintf(longest, sizeof longest, "problem.initial=/%04094d", 0); /* the resolved deck adds a dataset */
+    assert_true(read_with(&first, heat, longest, ignored, &why));
+    assert_reads_back(&first);
     assert_true(read_with(&first, heat, "grid.x_low=neumann\ngrid.boundary=dirichlet 2", ignored, &why));
     assert_int_equal(first.grid.sides.x_low.kind, BOUNDARY_NEUMANN);
-    assert_int_equal(first.grid.sides.x_high.kind, BOUNDARY_DIRICHLET);
     assert_true(first.grid.sides.y_low.value == 2.0);
 }
 
@@ -278,7 +237,6 @@ int main(void)
         cmocka_unit_test(each_key_refuses_what_its_row_does_not_allow),
         cmocka_unit_test(keys_refuse_what_others_rule_out),
         cmocka_unit_test(each_key_reads_back_and_is_noticed_where_it_counts),
-        cmocka_unit_test(wide_weights),
         cmocka_unit_test(what_follows_from_other_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,27 +5,14 @@
 #include <string.h>
 
 #include "support/made_up_machine.h"
+#include "support/plain_deck.h"
 #include "temporal/temporal_plan.h"
 
 enum { DECKS = 1000 };
-static uint64_t seed;
 
-static int any(int n) /* 0 .. n - 1 */
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (int)((seed >> 33) % (uint64_t)n);
-}
+static int any(int n) { return (int)chance((uint64_t)n); } /* 0 .. n - 1 */
 #define ONE_OF(...) \
     (((const char *[]){ __VA_ARGS__ })[any(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *))])
-
-/* The passes that there are. */
-static int real_block_steps(const plan_facts *f, int most, bool norm)
-{
-    static problem of;
-    problem_make(&of, &cfg);
-    return f->device == DEVICE_HOST ? most
-                                    : temporal_longest(&of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
-}
 
 static void random_deck(void)
 {
@@ -125,11 +112,10 @@ static void a_thousand_decks(void **state)
 {
     static plan run;
     int made = 0, mixed = 0;
-    for (seed = 1; made < DECKS;) {
+    while (made < DECKS) {
         random_deck();
         const int ranks = any(4) ? 1 << any(13) : 1 + any(4096), per_host = 1 << any(5);
         plan_facts facts = facts_of(any(4) ? DEVICE_CUDA : DEVICE_HOST, ranks, per_host), theirs = facts;
-        facts.block_steps = theirs.block_steps = real_block_steps;
         m.single_step_s = any(2) ? 2e-3 : 1e-3;
         m.exchange_first_s = any(2) ? 1e-3 : 2e-3;
         for (int i = 0; i < TRANSPORT_KINDS * LINK_KINDS; i++)

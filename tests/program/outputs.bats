@@ -37,10 +37,7 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     local words
     while read -r words <&4; do # the words are arguments
         # shellcheck disable=SC2086
-        case $words in
-        *lock) refuses 2 dry $words -- "the lock of " "are the same file" ;;
-        *) refuses 2 dry $words -- "are the same f" "allowed is another name" ;;
-        esac
+        refuses 2 dry $words -- "are the same f" "allowed is another name"
     done 4<<END
 output.final=$PWD/f output.record=f
 output.final=a.h5 output.record=sub/other.h5
@@ -51,9 +48,6 @@ output.final=./a.h5 --restart a.h5
 checkpoint.every=1 output.every=1 output.series=./checkpoints/
 output.every=1 output.picture=c.png output.series=sub/../c.frames
 output.final=new checkpoint.every=1 checkpoint.dir=./new
-output.final=f.h5 output.record=./f.lock
-checkpoint.dir=sub output.trace=sub/.weft.lock
-output.every=1 output.series=sub output.trace=sub/.weft.lock
 END
     refuses 2 dry output.record=a.h5 -- "output.record = a.h5 is no file of records"
     refuses 2 "$weft" bench ceiling device=host output=d.ini -- "output = d.ini is no file of records"

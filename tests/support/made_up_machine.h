@@ -18,7 +18,8 @@ static struct made_up {
     double persistent_step_s, overlapped_s, exchange_first_s;
     double norm_most; /* steps that a pass with its norm has at most */
     double share;     /* ranks that share a GPU */
-    double room;      /* memory of a rank in fields; 0: enough */
+    double room_gib;  /* memory of a rank; 0: enough */
+    double through_gib; /* of a GPU's memory, through which fields stream; 0: they are on it */
     int asked;        /* how often anything was */
 } m;
 enum { MADE_UP_ANSWERS = offsetof(struct made_up, asked) / sizeof(double) };
