@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cmd.h"
+#include "base/cmd_key.h"
 #include "base/machine.h"
 #include "bench/bench_link.h"
 #include "check/trial.h"
@@ -13,6 +14,62 @@
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "run/watchdog.h"
+
+/* ---- the request ---- */
+
+const char *const check_level_words[] = { "quick", "full", "soak", NULL };
+/* in the order of topology_choice */
+static const char *const device_words[] = { "auto", "host", "cuda", NULL };
+
+#define MONTH_S (30 * 24 * 3600.0)
+#define KEY(NAME, KIND, MEMBER, HELP) \
+    .key = NAME, .kind = KIND, .at = offsetof(check_request, MEMBER), .help = HELP
+static const cmd_key keys[] = {
+    { KEY("level", CMD_KEY_WORD, level,
+          "quick (30 s) | full (3 minutes) | soak: rounds of full until time is over, or a signal (quick)"),
+      .word = check_level_words },
+    { KEY("time", CMD_KEY_SECONDS, time_s, "of a soak: 8h, 30m or 90s (8h)"), .least = 1, .most = MONTH_S },
+    { KEY("device", CMD_KEY_WORD, kind,
+          "auto | host | cuda; auto: GPUs, else the host, but exit 3 where there are GPUs that cannot be "
+          "used"),
+      .word = device_words },
+    { KEY("dir", CMD_KEY_FOLDER, dir,
+          "folder in which the file system is tried; nothing is left there (.)") },
+    { KEY("output", CMD_KEY_OUTPUT, output,
+          "file to which a record is appended for each round, or none (check.jsonl)") },
+    { KEY("reference", CMD_KEY_OUTPUT, reference,
+          "rates to compare with: a file of jobs/check_reference, as in inputs/reference, or none (none)") },
+    { KEY("budget", CMD_KEY_SECONDS, budget_s,
+          "seconds of a round (5 in quick, else 20); below 5 all sizes are small, and rates mean little"),
+      .least = 0.01, .most = MONTH_S },
+    { KEY("stall_limit", CMD_KEY_SECONDS, stall_limit_s,
+          "without progress for this time each rank says in which trial it is, and the check ends; 0: never "
+          "(5m)"),
+      .most = MONTH_S },
+};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+
+void check_request_print_keys(void *file) { cmd_key_print(file, keys, KEYS, 11); }
+
+bool check_request_make(check_request *q, int argc, char **argv, sentence *why)
+{
+    *q = (check_request){ .time_s = 8 * 3600,
+                          .budget_s = NAN,
+                          .stall_limit_s = 300,
+                          .dir = ".",
+                          .output = "check.jsonl",
+                          .reference = "" };
+    for (int i = 1; i < argc; i++) {
+        if (!strchr(argv[i], '='))
+            return sentence_refuse(why,
+                                   "unknown word '%.200s'; allowed: fs, or key=value with one of the keys of "
+                                   "`weft check --help`",
+                                   argv[i]);
+        if (!cmd_key_set(keys, KEYS, q, argv[i], why)) return false;
+    }
+    if (isnan(q->budget_s)) q->budget_s = q->level == CHECK_QUICK ? 5 : 20;
+    return true;
+}
 
 /* ---- sizes ---- */
 
@@ -27,32 +84,6 @@ static const check_sizes sizes[] = {
 };
 
 /* ---- rounds ---- */
-
-/* A rank's own trials come first: a host or a file system that is slow must not leave them no time. Filling
- * memory comes late: what frees most of a GPU's memory is followed by some tenths of a second in which copies
- * reach .86 of their rate, as the driver clears what was freed. */
-static const trials *const parts[] = { &trials_own,      &trials_pairs, &trials_host_pairs,
-                                       &trials_patterns, &trials_files, &trials_job };
-enum { PARTS = sizeof parts / sizeof *parts };
-
-/* A line on stderr says which part begins, of a soak once a round. False: an end was asked for. */
-static bool one_round(check *c)
-{
-    static int items[PARTS]; /* of each part, in every round */
-    const bool quick = c->ask->level == CHECK_QUICK;
-    bool more = true;
-    c->repeats_s = 0;
-    for (int i = 0; i < PARTS && more; i++) {
-        const double begin_s = c->now_s;
-        if (quick && c->round > 0 && parts[i]->once) continue;
-        if (c->round == 0) items[i] = parts[i]->count ? parts[i]->count(c) : 1;
-        if (items[i] > 0 && (c->ask->level != CHECK_SOAK || c->round == 0 || i == 0))
-            (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, parts[i]->items);
-        more = trial_part(c, parts[i], &items[i]);
-        if (!quick || !parts[i]->once) c->repeats_s += c->now_s - begin_s;
-    }
-    return more;
-}
 
 /* Verdict and record of all rounds so far. */
 static void judge(check *c, const json_t *head, const check_reference *r, check_verdict *v)
@@ -86,7 +117,7 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
     bool whole, more;
     if (c->top->rank == 0) check_part_begin(c, head);
     do {
-        whole = one_round(c);
+        whole = trial_round(c);
         c->found.rounds += whole;
         if (whole && c->top->rank == 0) {
             judge(c, head, r, &v);

@@ -59,27 +59,25 @@ typedef struct check {
     double repeats_s;     /* of this round, without what the next one leaves out */
 } check;
 
-/* A part of a round. */
-typedef struct trials {
-    const char *items; /* "rounds of pairs" */
-    double until;      /* the fraction of the limit from which on no item begins; the first round begins
-                        * nothing in the second half, so that a second one has time */
-    bool once;         /* a quick check has it in the first round alone: figures of one component, which
-                        * rounds compare with nothing */
-    int (*count)(const check *c);    /* its items, where time suffices; NULL: one */
-    void (*try)(check *c, int item); /* names the trial, then measures and reports. Collective */
-} trials;
+/* All parts of a round; a line on stderr says which one begins, of a soak once a round. False on all ranks:
+ * an end was asked for. Collective, as is the next. */
+bool trial_round(check *c);
+/* Rank 0's number for all, who sleep until it comes. */
+double trial_tell(check *c, double number);
+/* The trials are over: no signal ends the process any more. Before MPI_Finalize. */
+void trial_unwatch(void);
+/* Rank 0's, in the first round: what is not tried, and why. */
+__attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
+/* The partner of `one` of n in that round of pairs; -1: it has none, as one has in each round where n is odd.
+ */
+int trial_partner(int n, int round, int one);
 
-/* trials_own.c: each rank's own device: patterns over its share of free memory; memory, arithmetic, sweeps,
- * copies to and from the host: of GPUs all at once, but those of copies in turns, of processors in turns. */
-extern const trials trials_patterns, trials_own;
-/* trials_pairs.c: every pair of ranks of a host, as many at once as there are ranks for; every pair of hosts,
- * by all their ranks at once. */
-extern const trials trials_pairs, trials_host_pairs;
-/* The partner of `one` of n in that round; -1: it has none, as one has in each round where n is odd. */
-int trials_partner(int n, int round, int one);
-/* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program; a checkpoint. */
-extern const trials trials_job, trials_files;
+/* ---- known_run.c: runs of the program, whose bits are known, as rungs of bench; of each size two ---- */
+
+enum { KNOWN_RUNS = 2 };
+bench_item known_run_item(const check *c, int run);
+
+/* ---- patterns.c ---- */
 
 /* Patterns over free memory: all of it is filled, then all of it is compared, so that a bit that does not
  * hold, or an address that reaches another place, is seen wherever it is. */
@@ -87,33 +85,11 @@ typedef struct check_patterns {
     int64_t bytes;            /* that could be had; 0: none, and nothing else holds */
     sentence wrong;           /* pattern, chunk, offset, what was written and read; "" where all was right */
     timer_percentiles time_s; /* of a pass: all bytes written, and read; NaN where some was wrong */
-    double rate;              /* bytes/s, each byte counted twice */
 } check_patterns;
 
 /* bytes: at most, in chunks of an eighth of it or 1 GiB. No memory of two ranks, and none of two rounds, has
  * the same words. Ends the job where a call of the device fails; waits for it. */
-void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round, check_patterns *out);
-
-/* All items of a part, of which *items is the number, which the first round makes less where time is over.
- * False on all ranks: an end was asked for. Collective. */
-bool trial_part(check *c, const trials *t, int *items);
-/* Rank 0's number for all, who sleep until it comes. Collective. */
-double trial_tell(check *c, double number);
-/* The trials are over: no signal ends the process any more. Before MPI_Finalize. */
-void trial_unwatch(void);
-
-/* ---- for the functions that try an item ---- */
-
-/* name: lives as long as the process. */
-void trial_name(check *c, const char *name);
-/* The rung of the figure's like, or one that bench does not list, verified and timed by all ranks of
- * c->bench.world; the one that speaks reports its rate, or that it was wrong. No figure: this device has no
- * such rung, or no memory for it, or it cannot run here. */
-void trial_rung(check *c, check_figure f, const bench_item *own, bool speaks);
-/* A figure of one component, of repeats that took t; of wrong bits, where the sentence is not empty. */
-void trial_figure(check *c, check_figure f, const timer_percentiles *t, const sentence *wrong);
-/* Rank 0's, in the first round: what is not tried, and why. */
-__attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
+check_patterns check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round);
 
 /* ---- check_report.c ---- */
 

@@ -19,10 +19,10 @@ static void every_pair_once(void **state)
         for (int round = 0; round < n - 1 + n % 2; round++) {
             int out = 0;
             for (int i = 0; i < n; i++) {
-                const int j = trials_partner(n, round, i);
+                const int j = trial_partner(n, round, i);
                 out += j < 0;
                 if (j < 0) continue;
-                assert_true(j < n && j != i && trials_partner(n, round, j) == i);
+                assert_true(j < n && j != i && trial_partner(n, round, j) == i);
                 met[i][j]++;
             }
             assert_int_equal(out, n % 2);

@@ -1,14 +1,10 @@
-/* The trials of ranks by themselves: patterns over free memory, and rungs of bench. */
-#include "check/trial.h"
-
+/* Memory patterns: all memory is filled, then all is compared. */
 #include <inttypes.h>
-#include <math.h>
 
+#include "check/trial.h"
 #include "core/pattern.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
-
-/* ---- patterns: all memory is filled, then all is compared ---- */
 
 enum { CHUNKS_MAX = 1024, CHUNKS_LEAST = 8 };
 static const int64_t chunk_words_most = (int64_t)1 << 27;
@@ -74,15 +70,15 @@ static void take_pass(memory *m, int pass, sentence *why)
                  (long long)m->chunks * (long long)m->words);
 }
 
-void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round, check_patterns *out)
+check_patterns check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round)
 {
     const size_t results_bytes = CHUNKS_MAX * sizeof(pattern_wrong);
     memory m = {
         .d = d, .s = s, .words = bytes / 8 / CHUNKS_LEAST & ~(int64_t)1, .rank = rank, .round = round
     };
     double seconds[PASSES];
-    *out = (check_patterns){ .time_s = timer_percentiles_of(seconds, 0), .rate = NAN };
-    if (m.words == 0) return;
+    check_patterns out = { .time_s = timer_percentiles_of(seconds, 0) };
+    if (m.words == 0) return out;
     if (m.words > chunk_words_most) m.words = chunk_words_most;
     const int64_t chunk_bytes = m.words * (int64_t)sizeof(uint64_t);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, results_bytes, (void **)&m.wrong);
@@ -90,81 +86,16 @@ void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, in
     while (m.chunks < bytes / chunk_bytes && m.chunks < CHUNKS_MAX &&
            d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)chunk_bytes, (void **)&m.chunk[m.chunks]) == 0)
         m.chunks++;
-    out->bytes = m.chunks * chunk_bytes;
-    for (int i = 0; i < PASSES && m.chunks > 0 && !out->wrong.text[0]; i++) {
+    out.bytes = m.chunks * chunk_bytes;
+    for (int i = 0; i < PASSES && m.chunks > 0 && !out.wrong.text[0]; i++) {
         const double begin_s = timer_now_s();
-        take_pass(&m, i, &out->wrong);
+        take_pass(&m, i, &out.wrong);
         fault_slows("slow_gpu", rank, begin_s);
         seconds[i] = timer_now_s() - begin_s;
     }
     for (int i = 0; i < m.chunks; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, m.chunk[i]);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, m.found);
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, m.wrong);
-    if (m.chunks == 0 || out->wrong.text[0]) return;
-    out->time_s = timer_percentiles_of(seconds + 1, PASSES - 1);
-    out->rate = 2.0 * (double)out->bytes / out->time_s.p50;
+    if (m.chunks > 0 && !out.wrong.text[0]) out.time_s = timer_percentiles_of(seconds + 1, PASSES - 1);
+    return out;
 }
-
-/* All of a GPU but a margin, for what the driver and MPI still take; a part of a host, where others compute
- * too. */
-static int64_t free_share_bytes(const check *c)
-{
-    const int64_t host_most = (int64_t)(c->ask->level == CHECK_QUICK ? 64 : 1024) << 20;
-    host_limit by;
-    const int64_t bytes = (int64_t)topology_free_bytes(c->top, c->d, &by);
-    if (c->d->kind == DEVICE_CUDA) return bytes - bytes / 16;
-    return bytes / 4 < host_most ? bytes / 4 : host_most;
-}
-
-static void try_patterns(check *c, int item)
-{
-    check_patterns p;
-    check_figure f = { .like = CHECK_PATTERNS, .a = c->top->rank, .b = -1 };
-    trial_name(c, check_likes[f.like].name);
-    const int64_t bytes = c->sizes.pattern_bytes > 0 ? c->sizes.pattern_bytes : free_share_bytes(c);
-    MPI_CHECK(MPI_Barrier(c->top->comm)); /* no rank takes memory that another still counts as free */
-    check_patterns_try(c->d, c->bench.stream, bytes, c->top->rank, c->round, &p);
-    f.rate = p.rate;
-    if (p.bytes > 0) trial_figure(c, f, &p.time_s, &p.wrong);
-}
-
-const trials trials_patterns = { "fillings of memory", INFINITY, true, NULL, try_patterns };
-
-/* ---- rungs of the device ---- */
-
-static const check_like first = CHECK_COPY, last = CHECK_FROM_HOST;
-
-/* Processors that compute at once are slowed by each other: by their clocks, caches and memory. */
-static bool takes_turns(const check *c, check_like like)
-{
-    return check_likes[like].turns || c->d->kind == DEVICE_HOST;
-}
-
-static int turns_of(const check *c, check_like like) { return takes_turns(c, like) ? c->most_here : 1; }
-
-static int count_own(const check *c)
-{
-    int items = 0;
-    for (check_like l = first; l <= last; l++) items += turns_of(c, l);
-    return items;
-}
-
-static void try_own(check *c, int item)
-{
-    enum { LONGER = 50 }; /* a GPU's clock takes half a second to come down */
-    const int samples = c->rungs.samples;
-    check_like l = first;
-    for (; item >= turns_of(c, l); l++) item -= turns_of(c, l);
-    const bool turns = takes_turns(c, l);
-    trial_name(c, check_likes[l].name);
-    if (turns && c->number != item) return;
-    if (!turns) c->bench.meet = c->top->comm;
-    if ((l == CHECK_FMA_F32 || l == CHECK_FMA_F64) && c->d->kind == DEVICE_CUDA) c->rungs.samples *= LONGER;
-    c->bench.trusted = c->ask->level == CHECK_QUICK && c->round > 0; /* all was right in the first round */
-    trial_rung(c, (check_figure){ .like = l, .a = c->top->rank, .b = -1, .alone = turns }, NULL, true);
-    c->bench.trusted = false;
-    c->rungs.samples = samples;
-    c->bench.meet = MPI_COMM_NULL;
-}
-
-const trials trials_own = { "trials of ranks by themselves", 0.30, false, count_own, try_own };
