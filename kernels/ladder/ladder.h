@@ -67,7 +67,8 @@ typedef struct ladder_case {
     double flops; /* where `work` counts bytes: the arithmetic done with them; 0: not counted */
     ladder_predicted predicted[LADDER_PREDICTED_MAX]; /* by verify as well */
     const char *ceiling_name; /* where the ceiling is the point's own (a message of this size), ... */
-    double ceiling_rate;      /* ... measured by prepare or `before` */
+    double ceiling_rate;      /* ... measured by `before`, or by the rung `beside` */
+    const char *way;          /* of a rung that is beside others: its name as their ceiling */
     sentence missing; /* with a return of 0: why this point cannot run here; then only destroy is called */
     bool uneven;      /* the ranks' shares of the work differ, so that a slow one is no news */
     void *in, *out;   /* what a repetition reads and writes; as a rule by ladder_open */
@@ -95,6 +96,7 @@ struct ladder_rung {
     ladder_unit unit;
     ladder_clock clock;
     const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
+    const ladder_rung *beside; /* NULL, or one that does the same work in the shortest way, at each point */
     unsigned ignores;    /* bit i: the family's parameter i means nothing to this rung */
     int scan;            /* index of the parameter that is scanned where scan_count > 0 */
     int scan_count;

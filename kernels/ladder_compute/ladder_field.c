@@ -97,40 +97,35 @@ int ladder_steps_ghosts(device *d, const ladder_field *s, void *field, int64_t d
 
 /* ---- the answer ---- */
 
-/* A row of cells that begins at `at`; `away` are the places of the terms. The first term is a product: onto
- * -0. */
-static inline void sum_row(dtype t, const stencil *op, const int64_t *away, int64_t at, int64_t cells,
-                           void *next, const void *cur, const void *prev)
+/* next[i] += w * from[i]; onto -0 it is a product. */
+static inline void add_term(dtype t, void *restrict next, double w, const void *restrict from, int64_t cells)
 {
-    const int points = stencil_weights(op->form, op->radius);
-    for (int64_t i = at; i < at + cells; i++) {
-        double sum = -0.0;
-        for (int k = 0; k < points; k++)
-            sum = ladder_fma_of(t, op->weight[k], ladder_get(t, cur, i + away[k]), sum);
-        if (op->has_prev) sum = ladder_fma_of(t, op->beta, ladder_get(t, prev, i), sum);
-        ladder_put(t, next, i, sum);
-    }
+    for (int64_t i = 0; i < cells; i++)
+        ladder_put(t, next, i, ladder_fma_of(t, w, ladder_get(t, from, i), ladder_get(t, next, i)));
 }
 
 DEVICE_HOST_CLONES
-static void plain_row(const stencil *op, const int64_t *away, int64_t at, int64_t cells, void *next,
-                      const void *cur, const void *prev)
+static void add_row(dtype t, void *next, double w, const void *from, int64_t cells)
 {
-    if (op->type == DTYPE_F32) sum_row(DTYPE_F32, op, away, at, cells, next, cur, prev);
-    else sum_row(DTYPE_F64, op, away, at, cells, next, cur, prev);
+    if (t == DTYPE_F32) add_term(DTYPE_F32, next, w, from, cells);
+    else add_term(DTYPE_F64, next, w, from, cells);
 }
 
+/* docs/numerics.md, Order of the sum, row by row and term by term. */
 static void plain_sweep(const ladder_field *s, void *next, const void *cur, const void *prev)
 {
+    const field_shape *f = &s->shape;
     const stencil *op = &s->op;
-    int64_t away[STENCIL_WEIGHTS_MAX];
-    for (int k = 0, dx, dy; k < stencil_weights(op->form, op->radius); k++) {
-        stencil_weight_place(op->form, op->radius, k, &dx, &dy);
-        away[k] = dy * s->shape.pitch + dx;
-    }
 #pragma omp parallel for schedule(static)
-    for (int64_t y = 0; y < s->shape.ny; y++)
-        plain_row(op, away, field_index(&s->shape, 0, y), s->shape.nx, next, cur, prev);
+    for (int64_t y = 0; y < f->ny; y++) {
+        void *const row = field_at(f, next, 0, y);
+        for (int64_t x = 0; x < f->nx; x++) ladder_put(f->type, row, x, -0.0);
+        for (int k = 0, dx, dy; k < stencil_weights(op->form, op->radius); k++) {
+            stencil_weight_place(op->form, op->radius, k, &dx, &dy);
+            add_row(f->type, row, op->weight[k], field_at_const(f, cur, dx, y + dy), f->nx);
+        }
+        if (op->has_prev) add_row(f->type, row, op->beta, field_at_const(f, prev, 0, y), f->nx);
+    }
 }
 
 /* Cells of the host's allocation. */

@@ -74,28 +74,3 @@ bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
     bench_world_set_cell(t, place, &wanted);
     return memcmp(cell, &wanted, dtype_bytes(t)) == 0;
 }
-
-/* ---- ceilings ---- */
-
-static double batch_s(const bench_world *w, void (*run)(void *, int), void *context, int runs)
-{
-    MPI_CHECK(MPI_Barrier(w->top->comm));
-    const double begin_s = timer_now_s();
-    run(context, runs);
-    return timer_slowest_s(timer_now_s() - begin_s, w->top->comm) / runs;
-}
-
-/* Batches last long enough twice before they count: others may have had the core. */
-double bench_world_median_s(const bench_world *w, void (*run)(void *, int), void *context)
-{
-    enum { BATCHES = 7, RUNS_MOST = 2000 };
-    static const double batch_lasts_s = 2e-3;
-    int runs = 1;
-    double batches_s[BATCHES];
-    (void)batch_s(w, run, context, 1);
-    for (int filled = 0; runs < RUNS_MOST && filled < 2;)
-        if (batch_s(w, run, context, runs) * runs >= batch_lasts_s) filled++;
-        else runs *= 2;
-    for (int i = 0; i < BATCHES; i++) batches_s[i] = batch_s(w, run, context, runs);
-    return timer_percentiles_of(batches_s, BATCHES).p50;
-}

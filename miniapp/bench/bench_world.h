@@ -1,6 +1,5 @@
-/* Shared by the families that all ranks climb together: who exchanges with whom, cells that tell their place,
- * and the times of the bare operations that are their ceilings. ladder_case's `world` points at one.
- */
+/* Shared by the families that all ranks climb together: who exchanges with whom, and cells that tell their
+ * place. ladder_case's `world` points at one. */
 #pragma once
 
 #include "ladder/ladder.h"
@@ -44,6 +43,3 @@ bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, b
 void bench_world_set_cell(dtype t, int64_t place, void *cell);
 void bench_world_set_field(const decomp *dec, const field_shape *f, void *host);
 bool bench_world_is_cell(dtype t, int64_t place, const void *cell);
-
-/* Seconds of one of `runs` on the slowest rank: the median of batches that last long enough. Collective. */
-double bench_world_median_s(const bench_world *w, void (*run)(void *context, int runs), void *context);
