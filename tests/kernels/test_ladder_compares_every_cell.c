@@ -1,11 +1,8 @@
 /* The comparisons that all rungs of weft bench share see one wrong bit in any cell, and ladder_close frees
  * what a point holds, also where a rung failed half-way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "support/unit.h"
 
 #include "ladder/ladder.h"
 

@@ -1,12 +1,8 @@
 /* In the rounds of a check every pair meets exactly once, no rank has two partners in a round, and partners
  * agree: for 0 to 130 ranks; of an odd number one is left out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/unit.h"
 
 #include "check/trial.h"
 

@@ -1,15 +1,10 @@
 /* Memory that keeps what is written gets a rate; a bit that flips, in whichever chunk, and a chunk that lies
  * where another does are told with pattern, chunk, byte, what was written and read, and get none. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/unit.h"
 
 #include "check/trial.h"
 #include "core/pattern.h"
