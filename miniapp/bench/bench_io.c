@@ -21,22 +21,21 @@
 #include "state/attempt.h"
 #include "state/state_write.h"
 
-enum { READ, WRITE }; /* ways */
-enum { PATH_BYTES = 1024, RAWS_MOST = 2048 };
+enum { READ, WRITE, RAW_READ, RAW_WRITE }; /* ways: a state; a file for each rank, which bounds it */
+enum { PATH_BYTES = 1024 };
 
 typedef struct filing {
     decomp dec;
     size_t bytes; /* of this rank's cells */
     char *data, *found;
     char raw[PATH_BYTES], shared[PATH_BYTES]; /* this rank's file; the state; "" where there is none */
-    double raw_s[RAWS_MOST];                  /* samples of the raw file, of the slowest rank */
-    int raws;
     state_level state;
     bool verified;   /* what is not right from here on is a failure, before it a verdict: */
     sentence damage; /* what the writer found when it read back, the same on all ranks */
 } filing;
 
-static bool writes(const ladder_case *c) { return bench_way_of(c->rung) == WRITE; }
+static bool writes(const ladder_case *c) { return bench_way_of(c->rung) % 2 == WRITE; }
+static bool is_raw(const ladder_case *c) { return bench_way_of(c->rung) >= RAW_READ; }
 
 static bool has_room(ladder_case *c)
 {
@@ -113,13 +112,16 @@ static void drop_pages(const char *path)
     (void)close(fd);
 }
 
-/* ---- the ceiling: one raw file per rank, all ranks together, one sample before each of the state ---- */
+/* ---- raw files ---- */
 
-static void write_raw(const ladder_case *c, filing *f)
+/* A new name; the file before is deleted. */
+static void next_raw(const ladder_case *c, filing *f)
 {
+    if (f->raw[0]) (void)unlink(f->raw);
     new_name(f->raw, bench_world_of(c)->top->rank);
-    check_file(f->raw, replace_new_file(f->raw, f->data, f->bytes));
 }
+
+static void write_raw(const filing *f) { check_file(f->raw, replace_new_file(f->raw, f->data, f->bytes)); }
 
 static void read_raw(const filing *f)
 {
@@ -128,23 +130,8 @@ static void read_raw(const filing *f)
     (void)close(fd);
 }
 
-static void raw_turn(ladder_case *c, filing *f)
-{
-    const topology *top = bench_world_of(c)->top;
-    if (!writes(c)) drop_pages(f->raw);
-    MPI_CHECK(MPI_Barrier(top->comm));
-    const double begin_s = timer_now_s();
-    if (writes(c)) write_raw(c, f);
-    else read_raw(f);
-    const double raw_s = timer_slowest_s(timer_now_s() - begin_s, top->comm);
-    if (f->raws < RAWS_MOST) f->raw_s[f->raws++] = raw_s;
-    if (writes(c)) (void)unlink(f->raw);
-    c->ceiling_rate = c->work / timer_percentiles_of(f->raw_s, (size_t)f->raws).p50;
-}
-
 /* ---- the state ---- */
 
-/* A new name; the file before is deleted. */
 static void next_shared(const ladder_case *c, filing *f)
 {
     if (f->shared[0] && bench_world_of(c)->top->rank == 0) attempt_delete_state(f->shared);
@@ -230,29 +217,34 @@ static int filing_prepare(ladder_case *c)
     make_field(c, f);
     make_folder(w);
     ladder_moves(c, dec.nx * dec.ny, 1);
-    c->ceiling_name = writes(c) ? "raw write" : "raw read";
+    c->way = writes(c) ? "raw write" : "raw read";
+    if (is_raw(c)) next_raw(c, f);
+    else next_shared(c, f);
     if (writes(c)) return 0;
-    next_shared(c, f);
-    store(c, f);
-    write_raw(c, f);
+    if (is_raw(c)) write_raw(f);
+    else store(c, f);
     return 0;
 }
 
-/* The raw file has its turn. Then writes make a new file, and reads find theirs on its device. */
+/* Writes make a new file, and reads find theirs on its device. */
 static int filing_before(ladder_case *c)
 {
     filing *f = c->state;
-    raw_turn(c, f);
-    memset(f->found, 0xff, f->bytes); /* the raw file's bytes are the right ones */
-    if (writes(c)) next_shared(c, f);
+    if (writes(c)) (is_raw(c) ? next_raw : next_shared)(c, f);
+    else if (is_raw(c)) drop_pages(f->raw);
     else drop_part(c, f);
     return 0;
 }
 
 static int filing_enqueue(ladder_case *c)
 {
-    if (writes(c)) store(c, c->state);
-    else load(c, c->state);
+    filing *f = c->state;
+    switch (bench_way_of(c->rung)) {
+    case READ: load(c, f); break;
+    case WRITE: store(c, f); break;
+    case RAW_READ: read_raw(f); break;
+    case RAW_WRITE: write_raw(f); break;
+    }
     return 0;
 }
 
@@ -266,7 +258,8 @@ static int filing_verify(ladder_case *c, ladder_verdict *v)
         ladder_wrong(v, "%s", f->damage.text);
         return 0;
     }
-    if (writes(c)) load(c, f);
+    if (writes(c) && is_raw(c)) read_raw(f);
+    else if (writes(c)) load(c, f);
     if (memcmp(f->data, f->found, f->bytes) != 0)
         ladder_wrong(v, "rank %d read back bytes that differ from those it wrote",
                      bench_world_of(c)->top->rank);
@@ -288,18 +281,19 @@ static void filing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64 << 10, 1 << 20, 16 << 20, 64 << 20 };
 static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t)1 << 40, "of each rank" } };
 
-#define RUNG(NAME, WHY, WAY, CUT)                                                           \
-    {                                                                                       \
-        LADDER_ROW(NAME, WHY, filing_prepare, filing_enqueue, filing_verify, NULL),         \
-            .destroy = filing_destroy, .before = filing_before, .clock = LADDER_CLOCK_HOST, \
-            .variant = WAY * BENCH_CUTS + CUT, LADDER_SCAN(0, sizes)                        \
-    }
+#define FILES(NAME, WHY, WAY, CUT)                                                      \
+    LADDER_ROW(NAME, WHY, filing_prepare, filing_enqueue, filing_verify, NULL),         \
+        .destroy = filing_destroy, .before = filing_before, .clock = LADDER_CLOCK_HOST, \
+        .variant = WAY * BENCH_CUTS + CUT, LADDER_SCAN(0, sizes)
+
+static const ladder_rung raw_write = { FILES("raw write", "", RAW_WRITE, BENCH_ROWS) },
+                         raw_read = { FILES("raw read", "", RAW_READ, BENCH_ROWS) };
 
 static const ladder_rung rungs[] = {
-    RUNG("write_slabs", "a state, rows: checked, fsynced", WRITE, BENCH_ROWS),
-    RUNG("write_blocks", "a state, blocks: checked, fsynced", WRITE, BENCH_BLOCKS),
-    RUNG("read_slabs", "a state, rows: checksums checked", READ, BENCH_ROWS),
-    RUNG("read_blocks", "a state, blocks: checksums checked", READ, BENCH_BLOCKS),
+    { FILES("write_slabs", "a state, rows: checked, fsynced", WRITE, BENCH_ROWS), .beside = &raw_write },
+    { FILES("write_blocks", "a state, blocks: checked, fsynced", WRITE, BENCH_BLOCKS), .beside = &raw_write },
+    { FILES("read_slabs", "a state, rows: checksums checked", READ, BENCH_ROWS), .beside = &raw_read },
+    { FILES("read_blocks", "a state, blocks: checksums checked", READ, BENCH_BLOCKS), .beside = &raw_read },
 };
 
 #define FAMILY(KIND)                                                                          \

@@ -213,7 +213,7 @@ void bench_roof(bench *b, const bench_item *item, int index, bench_point *p)
     const bench_item beside = { .family = item->family, .rung = item->rung->beside };
     bench_point least;
     sentence why;
-    if (isnan(p->rate) || c->ceiling_name) return;
+    if (isnan(p->rate)) return;
     if (beside.rung) {
         (void)bench_measure(b, &beside, index, &least, &why);
         c->ceiling_name = least.of.way;

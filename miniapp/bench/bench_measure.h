@@ -9,7 +9,7 @@
 
 typedef struct bench_point { /* a rung at one set of values */
     ladder_case of;          /* closed. Where it is missing nothing else holds. Its ceiling is what bounds the
-                              * rate, a median as well, by bench_roof where `before` did not set it; NaN: none */
+                              * rate, a median as well, by bench_roof; NaN: none */
     double flops_per_byte;   /* NaN where flops or bytes are not counted */
     ladder_verdict verdict;  /* not right, too, where it could not be prepared */
     timer_percentiles time_s; /* of one repetition; NaN where it was not timed: wrong, or samples=none */

@@ -1,13 +1,13 @@
-#include "check/check.h"
-
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cmd.h"
 #include "base/cmd_key.h"
 #include "base/machine.h"
 #include "bench/bench_link.h"
+#include "check/check.h"
 #include "check/trial.h"
 #include "output/record.h"
 #include "ranks/check.h"
@@ -49,9 +49,9 @@ static const cmd_key keys[] = {
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
-void check_request_print_keys(void *file) { cmd_key_print(file, keys, KEYS, 11); }
+void check_print_keys(void *file) { cmd_key_print(file, keys, KEYS, 11); }
 
-bool check_request_make(check_request *q, int argc, char **argv, sentence *why)
+static bool make_request(check_request *q, int argc, char **argv, sentence *why)
 {
     *q = (check_request){ .time_s = 8 * 3600,
                           .budget_s = NAN,
@@ -215,7 +215,8 @@ static int may_begin(const check *c, check_reference *r, sentence *why)
     return 0;
 }
 
-int check_machine(topology *top, device *d, const check_request *ask, const char *command, double begin_s)
+static int check_device(topology *top, device *d, const check_request *ask, const char *command,
+                        double begin_s)
 {
     check c;
     check_reference r = { .name = "" };
@@ -233,5 +234,26 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
     check_close(&c);
     json_decref(head);
     json_decref(started);
+    return status;
+}
+
+int check_command(topology *top, int argc, char **argv, double begin_s)
+{
+    check_request ask;
+    sentence why = { "" }, notes = { "" };
+    if (!agree_or_say(make_request(&ask, argc, argv, &why), &why, top->comm))
+        return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
+    top->device_key = "device";
+    device *d = topology_device(top, ask.kind, topology_threads(top, 0), &why, &notes);
+    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+    if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
+    int status = CHECK_EXIT_USAGE;
+    sentence_set(&why, "%d ranks drive GPU %.12s: start one rank per GPU", top->ranks_on_device, d->uuid);
+    if (agree_or_say(top->ranks_on_device == 1, &why, top->comm)) {
+        char *command = cmd_text(argc, argv);
+        status = check_device(top, d, &ask, command, begin_s);
+        free(command);
+    } else (void)cmd_say(status, "%s", why.text);
+    device_destroy(&d);
     return status;
 }

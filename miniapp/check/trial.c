@@ -7,6 +7,7 @@
 #include <sys/time.h>
 
 #include "base/cmd.h"
+#include "check/check.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
@@ -103,10 +104,6 @@ static void measure(check *c, const bench_item *rung, check_figure f, bool speak
     if (p.of.missing.text[0] || !speaks) return;
     f.rate = rate_of(f.like, &p);
     report_figure(c, f, &p.time_s, &p.verdict.why);
-    if (f.like != CHECK_CHECKPOINT || !p.verdict.right) return;
-    f.like = CHECK_DISK_WRITE; /* the raw writes are the checkpoint's ceiling */
-    f.rate = p.of.ceiling_rate;
-    report_figure(c, f, &p.time_s, &p.verdict.why);
 }
 
 /* The rung of bench that the figure's like names, if this device has it. */
@@ -194,11 +191,13 @@ int trial_partner(int n, int round, int one)
     return other < n ? other : -1;
 }
 
-/* Ranks that give the same number `together` meet, in the order of `place`: two ranks a < b, whose lower one
- * sends to the other one, then the other one, then both; or all of two hosts that have a partner there, of
- * which a and b are the first ranks. MPI_UNDEFINED: this one does not meet any. Collective over all ranks. */
-static void meet(check *c, int a, int b, bool of_hosts, int together, int place)
+/* Ranks that give the same number `together` meet, in the order of `place`: two ranks, whose lower one sends
+ * to the other one, then the other one, then both; or all of two hosts that have a partner there. mine,
+ * other: these ranks, or the first ones of these hosts. MPI_UNDEFINED: this one does not meet any. Collective
+ * over all ranks. */
+static void meet(check *c, int mine, int other, bool of_hosts, int together, int place)
 {
+    const int a = mine < other ? mine : other, b = mine < other ? other : mine;
     topology top = *c->top; /* `rank` stays that of all */
     MPI_CHECK(MPI_Comm_split(c->top->comm, together, place, &top.comm));
     if (together == MPI_UNDEFINED) return;
@@ -231,10 +230,9 @@ static int count_pairs(const check *c) { return rounds_of(c->most_here); }
 static void try_pairs(check *c, int round)
 {
     const int mine = c->top->rank, number = trial_partner(c->here, round, c->number),
-              other = rank_there(c->top->where, c->top->where->of[mine], number),
-              a = other < mine ? other : mine, b = other < mine ? mine : other;
+              other = rank_there(c->top->where, c->top->where->of[mine], number);
     begin(c, "pairs of ranks");
-    meet(c, a, b, false, other < 0 ? MPI_UNDEFINED : a, mine);
+    meet(c, mine, other, false, other < 0 ? MPI_UNDEFINED : mine < other ? mine : other, mine);
 }
 
 static int count_hosts(const check *c) { return rounds_of(c->top->hosts); }
@@ -242,22 +240,30 @@ static int count_hosts(const check *c) { return rounds_of(c->top->hosts); }
 static void try_hosts(check *c, int round)
 {
     const hosts *h = c->top->where;
-    const int host = h->of[c->top->rank], other = trial_partner(h->count, round, host),
-              low = other < host ? other : host, high = other < host ? host : other;
+    const int host = h->of[c->top->rank], other = trial_partner(h->count, round, host);
     const bool paired = rank_there(h, other, c->number) >= 0;
     begin(c, "pairs of hosts");
-    meet(c, rank_there(h, low, 0), rank_there(h, high, 0), true, paired ? low : MPI_UNDEFINED,
+    meet(c, rank_there(h, host, 0), rank_there(h, other, 0), true,
+         !paired        ? MPI_UNDEFINED
+         : host < other ? host
+                        : other,
          2 * c->number + (host > other));
 }
 
 /* ---- all ranks together, of which rank 0 speaks: files; by each transport a ring and an all-to-all, then
  * runs of the program ---- */
 
+/* A checkpoint, and the raw writes that bound it. */
 static void try_files(check *c, int item)
 {
+    bench_item files;
+    const bool speaks = c->top->rank == 0;
     begin(c, check_likes[CHECK_CHECKPOINT].name);
     c->setting[CHECK_BYTES].value = c->sizes.disk_bytes / c->top->ranks;
-    try_rung(c, (check_figure){ .like = CHECK_CHECKPOINT, .a = -1, .b = -1 }, c->top->rank == 0);
+    (void)bench_request_find(c->d->kind, check_likes[CHECK_CHECKPOINT].rung, &files);
+    measure(c, &files, (check_figure){ .like = CHECK_CHECKPOINT, .a = -1, .b = -1 }, speaks);
+    files.rung = files.rung->beside;
+    measure(c, &files, (check_figure){ .like = CHECK_DISK_WRITE, .a = -1, .b = -1 }, speaks);
     c->setting[CHECK_BYTES].value = c->sizes.message_bytes;
 }
 

@@ -13,8 +13,22 @@
 #pragma once
 
 #include "bench/bench_measure.h"
-#include "check/check.h"
 #include "check/verdict.h"
+
+typedef enum check_level { CHECK_QUICK, CHECK_FULL, CHECK_SOAK } check_level;
+extern const char *const check_level_words[]; /* NULL ends them */
+
+/* The request of the command line, checked. */
+typedef struct check_request {
+    check_level level;
+    topology_choice kind;
+    double time_s;        /* of all rounds of a soak; else they end with budget_s */
+    double budget_s;      /* of a round */
+    double stall_limit_s; /* 0: nothing watches */
+    /* These point into argv or are constants. */
+    const char *dir;                /* where files are written and deleted */
+    const char *output, *reference; /* "" none */
+} check_request;
 
 /* How much of each: the same in all rounds, since rates of one like are compared. */
 typedef struct check_sizes {
@@ -83,11 +97,11 @@ bench_item known_run_item(const check *c, int run);
  * hold, or an address that reaches another place, is seen wherever it is. */
 typedef struct check_patterns {
     int64_t bytes;            /* that could be had; 0: none, and nothing else holds */
-    sentence wrong;           /* pattern, chunk, offset, what was written and read; "" where all was right */
+    sentence wrong;           /* pattern, place, what was written and read; "" where all was right */
     timer_percentiles time_s; /* of a pass: all bytes written, and read; NaN where some was wrong */
 } check_patterns;
 
-/* bytes: at most, in chunks of an eighth of it or 1 GiB. No memory of two ranks, and none of two rounds, has
+/* bytes: at most; less where not all can be had at once. No memory of two ranks, and none of two rounds, has
  * the same words. Ends the job where a call of the device fails; waits for it. */
 check_patterns check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round);
 

@@ -5,14 +5,10 @@
  * of two ranks, a host, the link of two hosts, the disk, or the job as a whole. A figure is one rate of one
  * component in one round. Nothing wrong is timed: a figure of wrong bits has no rate.
  *
- * A row holds the figures of one like. A component's figure is its best round, since load of others only ever
- * makes it slower. It is low where it lies below the median of its peers by more than 3 %, and in nine rounds
- * of ten by a third of that. An error is the noise of the rounds or the spread of the peers; those of all
- * rows in which a part is low add up. It is slow by more errors than chance allows in one of a hundred
- * checks; a host or a rank also where its best is less than half of theirs in most rows, three or more, and a
- * pair in two of its three from seven rounds on. Hosts are compared first, each by its best rank, then ranks,
- * each by its best pair, then pairs: a part that is slow in all that it takes part in is found before what it
- * makes slow.
+ * A row holds the figures of one like, and docs/check.md says what is low in it. An error is the noise of the
+ * rounds or the spread of the peers; those of all rows in which a part is low add up. It is slow by more
+ * errors than chance allows in one of a hundred checks. Hosts are compared first, then ranks, then pairs: a
+ * part that is slow in all that it takes part in is found before what it makes slow.
  *
  * Disadvantage: one part is named, the lowest, also of several that are slow: jobs/judge finds all of them in
  * the same record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.2 s for 1024. */
