@@ -78,14 +78,13 @@ static int transposing_prepare(ladder_case *c)
     sentence_set(&c->missing, "%s", redist_refusal(t->redist));
     if (c->missing.text[0]) return 0;
     t->host = CHECK_ALLOC(malloc(t->shape.bytes));
-    bench_world_set_field(&t->dec, &t->shape, t->host);
     const timer_spread sent = timer_over_ranks(sent_bytes(t), top->comm);
     c->work = sent.max;
     c->uneven = sent.min < 0.99 * sent.max;
     c->size = n * n;
     DEVICE_CHECK(c->d, ladder_alloc(c, DEVICE_MEMORY_DEVICE, t->shape.bytes, &t->source));
     DEVICE_CHECK(c->d, ladder_alloc_poisoned(c, t->shape.bytes, &t->target));
-    return ladder_fetch(c, t->source, t->host, t->shape.bytes);
+    return bench_world_fill(c, &t->dec, &t->shape, t->source);
 }
 
 static int transposing_enqueue(ladder_case *c)

@@ -88,10 +88,9 @@ static int exchange_prepare(ladder_case *c)
     DEVICE_CHECK(c->d,
                  ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->shape), &e->field));
     e->host = CHECK_ALLOC(malloc(e->shape.bytes));
-    bench_world_set_field(&e->dec, &e->shape, e->host);
     c->work = (double)halo_sent_bytes(e->halo);
     c->size = halo_sent_bytes(e->halo) / (int64_t)dtype_bytes(c->type);
-    return ladder_fetch(c, e->field, e->host, e->shape.bytes);
+    return bench_world_fill(c, &e->dec, &e->shape, e->field);
 }
 
 static int exchange_enqueue(ladder_case *c)

@@ -28,7 +28,7 @@ typedef struct filing {
     decomp dec;
     size_t bytes; /* of this rank's cells */
     char *data, *found;
-    char raw[PATH_BYTES], shared[PATH_BYTES]; /* this rank's file; the state; "" where there is none */
+    char path[PATH_BYTES]; /* of the state, or of this rank's raw file; "": there is none */
     state_level state;
     bool verified;   /* what is not right from here on is a failure, before it a verdict: */
     sentence damage; /* what the writer found when it read back, the same on all ranks */
@@ -94,13 +94,16 @@ static void make_folder(const bench_world *w)
     MPI_CHECK(MPI_Barrier(w->top->comm));
 }
 
-/* rank: -1: all ranks' file */
-static void new_name(char *path, int rank)
+/* A new name; the file before is deleted. */
+static void next_path(const ladder_case *c, filing *f)
 {
     static int names;
+    const int rank = bench_world_of(c)->top->rank;
+    if (f->path[0] && is_raw(c)) (void)unlink(f->path);
+    else if (f->path[0] && rank == 0) attempt_delete_state(f->path);
     names++;
-    if (rank < 0) snprintf(path, PATH_BYTES, "%.990s/%d.h5", folder, names);
-    else snprintf(path, PATH_BYTES, "%.990s/%d.rank_%d", folder, names, rank);
+    if (is_raw(c)) snprintf(f->path, PATH_BYTES, "%.990s/%d.rank_%d", folder, names, rank);
+    else snprintf(f->path, PATH_BYTES, "%.990s/%d.h5", folder, names);
 }
 
 /* Advice only: a file system that keeps its files in memory cannot follow it. */
@@ -112,38 +115,21 @@ static void drop_pages(const char *path)
     (void)close(fd);
 }
 
-/* ---- raw files ---- */
-
-/* A new name; the file before is deleted. */
-static void next_raw(const ladder_case *c, filing *f)
-{
-    if (f->raw[0]) (void)unlink(f->raw);
-    new_name(f->raw, bench_world_of(c)->top->rank);
-}
-
-static void write_raw(const filing *f) { check_file(f->raw, replace_new_file(f->raw, f->data, f->bytes)); }
-
 static void read_raw(const filing *f)
 {
-    const int fd = open(f->raw, O_RDONLY | O_CLOEXEC);
-    check_file(f->raw, fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0));
+    const int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    check_file(f->path, fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0));
     (void)close(fd);
 }
 
 /* ---- the state ---- */
-
-static void next_shared(const ladder_case *c, filing *f)
-{
-    if (f->shared[0] && bench_world_of(c)->top->rank == 0) attempt_delete_state(f->shared);
-    new_name(f->shared, -1);
-}
 
 static void store(ladder_case *c, filing *f)
 {
     const topology *top = bench_world_of(c)->top;
     sentence why, note;
     state_status status;
-    const state_writer_options o = { .file = f->shared, .writers = top->ranks };
+    const state_writer_options o = { .file = f->path, .writers = top->ranks };
     state_writer *w = state_writer_create(top->comm, &o, &status, &note, &why);
     if (w) status = state_writer_begin(w, &(state_request){ .level = &f->state }, &why);
     state_writer_destroy(&w);
@@ -158,7 +144,7 @@ static void drop_part(const ladder_case *c, const filing *f)
     sentence why;
     state_info s;
     const topology *top = bench_world_of(c)->top;
-    if (state_open(top->comm, f->shared, &s, &why) == STATE_OK) {
+    if (state_open(top->comm, f->path, &s, &why) == STATE_OK) {
         state_part_path(&s, top->rank % s.parts, path);
         drop_pages(path);
     }
@@ -172,7 +158,7 @@ static void load(const ladder_case *c, filing *f)
     state_level found = f->state;
     const MPI_Comm comm = bench_world_of(c)->top->comm;
     found.field[0].data = f->found;
-    if (state_open(comm, f->shared, &s, &why) != STATE_OK || state_load(comm, &s, &found, &why) != STATE_OK)
+    if (state_open(comm, f->path, &s, &why) != STATE_OK || state_load(comm, &s, &found, &why) != STATE_OK)
         check_fail(__FILE__, __LINE__, "state_load", why.text);
     state_close(&s);
 }
@@ -186,7 +172,7 @@ static void make_field(ladder_case *c, filing *f)
     for (int64_t y = own.y0; y < own.y1; y++)
         for (int64_t x = own.x0; x < own.x1; x++, at += dtype_bytes(c->type)) {
             const uint64_t place = (uint64_t)(y * f->dec.nx + x);
-            bench_world_set_cell(c->type, (int64_t)place, at);
+            ladder_random(c->type, at, (int64_t)place, 1, LADDER_SEED);
             share += cell_fingerprint(
                 c->type == DTYPE_F32 ? cell_bits_f32(*(float *)at) : cell_bits_f64(*(double *)at), place);
         }
@@ -201,6 +187,18 @@ static void make_field(ladder_case *c, filing *f)
 }
 
 /* ---- rungs ---- */
+
+static void put(ladder_case *c, filing *f)
+{
+    if (is_raw(c)) check_file(f->path, replace_new_file(f->path, f->data, f->bytes));
+    else store(c, f);
+}
+
+static void get(ladder_case *c, filing *f)
+{
+    if (is_raw(c)) read_raw(f);
+    else load(c, f);
+}
 
 static int filing_prepare(ladder_case *c)
 {
@@ -218,11 +216,8 @@ static int filing_prepare(ladder_case *c)
     make_folder(w);
     ladder_moves(c, dec.nx * dec.ny, 1);
     c->way = writes(c) ? "raw write" : "raw read";
-    if (is_raw(c)) next_raw(c, f);
-    else next_shared(c, f);
-    if (writes(c)) return 0;
-    if (is_raw(c)) write_raw(f);
-    else store(c, f);
+    next_path(c, f);
+    if (!writes(c)) put(c, f);
     return 0;
 }
 
@@ -230,21 +225,15 @@ static int filing_prepare(ladder_case *c)
 static int filing_before(ladder_case *c)
 {
     filing *f = c->state;
-    if (writes(c)) (is_raw(c) ? next_raw : next_shared)(c, f);
-    else if (is_raw(c)) drop_pages(f->raw);
+    if (writes(c)) next_path(c, f);
+    else if (is_raw(c)) drop_pages(f->path);
     else drop_part(c, f);
     return 0;
 }
 
 static int filing_enqueue(ladder_case *c)
 {
-    filing *f = c->state;
-    switch (bench_way_of(c->rung)) {
-    case READ: load(c, f); break;
-    case WRITE: store(c, f); break;
-    case RAW_READ: read_raw(f); break;
-    case RAW_WRITE: write_raw(f); break;
-    }
+    (writes(c) ? put : get)(c, c->state);
     return 0;
 }
 
@@ -258,8 +247,7 @@ static int filing_verify(ladder_case *c, ladder_verdict *v)
         ladder_wrong(v, "%s", f->damage.text);
         return 0;
     }
-    if (writes(c) && is_raw(c)) read_raw(f);
-    else if (writes(c)) load(c, f);
+    if (writes(c)) get(c, f);
     if (memcmp(f->data, f->found, f->bytes) != 0)
         ladder_wrong(v, "rank %d read back bytes that differ from those it wrote",
                      bench_world_of(c)->top->rank);

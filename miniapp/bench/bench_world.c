@@ -54,23 +54,21 @@ bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, b
     return sentence_refuse(&c->missing, "needs at least one row per rank");
 }
 
-void bench_world_set_cell(dtype t, int64_t place, void *cell)
+int bench_world_fill(const ladder_case *c, const decomp *dec, const field_shape *f, void *field)
 {
-    ladder_put(t, cell, 0, t == DTYPE_F32 ? (double)(place % 16777213) : (double)place);
-}
-
-void bench_world_set_field(const decomp *dec, const field_shape *f, void *host)
-{
-    memset(host, 0xff, f->bytes);
-    for (int64_t y = 0; y < f->ny; y++)
-        for (int64_t x = 0; x < f->nx; x++)
-            bench_world_set_cell(f->type, (dec->own.y0 + y) * dec->nx + dec->own.x0 + x,
-                                 field_at(f, host, x, y));
+    const value v = { .kind = VALUE_RANDOM,
+                      .nx_global = dec->nx,
+                      .ny_global = dec->ny,
+                      .x_first = dec->own.x0,
+                      .y_first = dec->own.y0,
+                      .seed = LADDER_SEED };
+    const int code = c->d->fill_bytes(c->d, field, 0xff, f->bytes, c->stream);
+    return code ? code : c->d->value_fill(c->d, f, field, &v, field_own(f), c->stream);
 }
 
 bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
 {
     double wanted;
-    bench_world_set_cell(t, place, &wanted);
+    ladder_random(t, &wanted, place, 1, LADDER_SEED);
     return memcmp(cell, &wanted, dtype_bytes(t)) == 0;
 }

@@ -38,8 +38,7 @@ void bench_world_grid(bench_cut cut, int ranks, int *ranks_x, int *ranks_y);
 bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,
                         decomp *dec);
 
-/* Sets the cell that tells its global place, those of a whole field around which all is poisoned, and
- * compares one cell. */
-void bench_world_set_cell(dtype t, int64_t place, void *cell);
-void bench_world_set_field(const decomp *dec, const field_shape *f, void *host);
+/* Fills a rank's own cells, on its device, with random ones that tell their global place; around them all is
+ * poisoned. Is that cell, in the host's memory, the one of that place? */
+int bench_world_fill(const ladder_case *c, const decomp *dec, const field_shape *f, void *field);
 bool bench_world_is_cell(dtype t, int64_t place, const void *cell);

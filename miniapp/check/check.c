@@ -75,13 +75,12 @@ static bool make_request(check_request *q, int argc, char **argv, sentence *why)
 
 static const double rehearsal_s = 5; /* below this many seconds in a round sizes are small */
 
-enum { REHEARSAL, ON_HOST, ON_GPU };
-static const check_sizes sizes[] = {
-    /* bytes: copied, of a message, of patterns, on disk; cells: edges of a plane and of a matrix */
-    [REHEARSAL] = { 1 << 20, 64 << 10, 4 << 20, 1 << 20, 256, 256, .known_run = 0 },
-    [ON_HOST] = { 32 << 20, 1 << 20, 0, 16 << 20, 2048, 1024, .known_run = 1 },
-    [ON_GPU] = { 256 << 20, 16 << 20, 0, 64 << 20, 8192, 4096, .known_run = 2 },
-};
+static const struct {
+    int64_t message_bytes, ceiling_bytes; /* of what one rank copies */
+    int64_t edge_cells, matrix_cells; /* of planes, which no cache holds; of the matrix of the all-to-all */
+} sizes[] = { [CHECK_SMALL] = { 64 << 10, 1 << 20, 256, 256 },
+              [CHECK_ON_HOST] = { 1 << 20, 32 << 20, 2048, 1024 },
+              [CHECK_ON_GPU] = { 16 << 20, 256 << 20, 8192, 4096 } };
 
 /* ---- rounds ---- */
 
@@ -163,11 +162,11 @@ static void check_open(check *c, topology *top, device *d, const check_request *
     enum { SAMPLES = 5, SAMPLES_OF_FULL = 20 };
     const bool quick = ask->level == CHECK_QUICK, rehearsal = ask->budget_s < rehearsal_s,
                limited = quick && (!rehearsal || fault_asked("slow_trials") >= 0);
-    const check_sizes *const of = &sizes[rehearsal ? REHEARSAL : d->kind == DEVICE_HOST ? ON_HOST : ON_GPU];
+    const check_size size = rehearsal ? CHECK_SMALL : d->kind == DEVICE_HOST ? CHECK_ON_HOST : CHECK_ON_GPU;
     *c = (check){ .ask = ask,
                   .top = top,
                   .d = d,
-                  .sizes = *of,
+                  .size = size,
                   .world = bench_world_create(top, ask->dir),
                   .rungs = { .kind = d->kind,
                              .samples = quick || rehearsal ? SAMPLES : SAMPLES_OF_FULL,
@@ -175,13 +174,13 @@ static void check_open(check *c, topology *top, device *d, const check_request *
                              .output = "",
                              .setting = c->setting,
                              .settings = CHECK_SETTINGS },
-                  .setting = { [CHECK_BYTES] = { "bytes", of->message_bytes },
-                               { "ceiling_bytes", of->ceiling_bytes },
-                               { "nx", of->edge_cells },
-                               { "ny", of->edge_cells },
+                  .setting = { [CHECK_BYTES] = { "bytes", sizes[size].message_bytes },
+                               { "ceiling_bytes", sizes[size].ceiling_bytes },
+                               { "nx", sizes[size].edge_cells },
+                               { "ny", sizes[size].edge_cells },
+                               { "n", sizes[size].matrix_cells },
                                { "radius", 1 },
-                               { "steps", CHECK_BLOCK_STEPS },
-                               { "n", of->matrix_cells } },
+                               { "steps", CHECK_BLOCK_STEPS } },
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
     snprintf(c->part, sizeof c->part, "%s.part", ask->output);

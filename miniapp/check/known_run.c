@@ -89,6 +89,6 @@ bench_item known_run_item(const check *c, int run)
     static const ladder_family all = { .name = "check", .refusal = never_refused };
     static ladder_rung rung = { LADDER_ROW("run", "", run_prepare, run_enqueue, run_verify, NULL),
                                 .destroy = run_destroy, .clock = LADDER_CLOCK_HOST };
-    rung.variant = KNOWN_RUNS * c->sizes.known_run + run;
+    rung.variant = KNOWN_RUNS * (int)c->size + run;
     return (bench_item){ .family = &all, .rung = &rung };
 }

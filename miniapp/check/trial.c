@@ -165,7 +165,7 @@ static void try_patterns(check *c, int item)
 {
     check_figure f = { .like = CHECK_PATTERNS, .a = c->top->rank, .b = -1 };
     begin(c, check_likes[f.like].name);
-    const int64_t bytes = c->sizes.pattern_bytes > 0 ? c->sizes.pattern_bytes : free_share_bytes(c);
+    const int64_t bytes = c->size == CHECK_SMALL ? 4 << 20 : free_share_bytes(c);
     MPI_CHECK(MPI_Barrier(c->top->comm)); /* no rank takes memory that another still counts as free */
     const check_patterns p = check_patterns_try(c->d, c->bench.stream, bytes, c->top->rank, c->round);
     f.rate = 2.0 * (double)p.bytes / p.time_s.p50;
@@ -256,15 +256,17 @@ static void try_hosts(check *c, int round)
 /* A checkpoint, and the raw writes that bound it. */
 static void try_files(check *c, int item)
 {
+    static const int64_t disk_bytes[] = { 1 << 20, 16 << 20, 64 << 20 }; /* by size, of all ranks */
+    int64_t *const bytes = &c->setting[CHECK_BYTES].value, message_bytes = *bytes;
     bench_item files;
     const bool speaks = c->top->rank == 0;
     begin(c, check_likes[CHECK_CHECKPOINT].name);
-    c->setting[CHECK_BYTES].value = c->sizes.disk_bytes / c->top->ranks;
+    *bytes = disk_bytes[c->size] / c->top->ranks;
     (void)bench_request_find(c->d->kind, check_likes[CHECK_CHECKPOINT].rung, &files);
     measure(c, &files, (check_figure){ .like = CHECK_CHECKPOINT, .a = -1, .b = -1 }, speaks);
     files.rung = files.rung->beside;
     measure(c, &files, (check_figure){ .like = CHECK_DISK_WRITE, .a = -1, .b = -1 }, speaks);
-    c->setting[CHECK_BYTES].value = c->sizes.message_bytes;
+    *bytes = message_bytes;
 }
 
 static int transports_of(const check *c)

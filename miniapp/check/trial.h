@@ -30,15 +30,8 @@ typedef struct check_request {
     const char *output, *reference; /* "" none */
 } check_request;
 
-/* How much of each: the same in all rounds, since rates of one like are compared. */
-typedef struct check_sizes {
-    int64_t ceiling_bytes, message_bytes; /* of what one rank copies; of pairs and rings */
-    int64_t pattern_bytes, disk_bytes;    /* of memory with patterns, 0: what is free; what all ranks write */
-    int64_t edge_cells, matrix_cells;     /* of the planes that a rank sweeps, which no cache holds; of the
-                                           * matrix of the all-to-all */
-    int known_run; /* the size of runs of the program, of several whose bits are known */
-} check_sizes;
-
+/* How much of each trial: the same in all rounds, since rates of one like are compared. */
+typedef enum check_size { CHECK_SMALL, CHECK_ON_HOST, CHECK_ON_GPU } check_size;
 enum { CHECK_BYTES, CHECK_SETTINGS = 7 }; /* bytes: of a message, or of what a rank writes */
 
 enum { TRIAL_FIGURES = 4 };
@@ -57,7 +50,7 @@ typedef struct check {
     int most_here;    /* ranks of the host that has the most */
     MPI_Comm reports; /* of all ranks; owned */
     char part[4200];  /* the path of OUTPUT.part */
-    check_sizes sizes;
+    check_size size;
     bench_world world;
     bench_request rungs; /* what bench is told, */
     bench_setting setting[CHECK_SETTINGS];
