@@ -113,13 +113,30 @@ static check_findings findings_of(machine m)
     return f;
 }
 
+static const check_reference none = { .name = "" };
+
+/* Judges, and destroys the findings. Its page begins with these words. */
+static check_verdict paged(check_findings *f, const check_reference *r, const char *words, const char *within)
+{
+    check_verdict v;
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+    check_judge(f, r, &v);
+    check_page_print(to, f, &v, r);
+    assert_int_equal(fclose(to), 0);
+    if (strncmp(text, words, strlen(words)) != 0 || !strstr(text, within)) fail_msg("%s", text);
+    for (const char *at = text; *at; at = strchr(at, '\n') + 1)
+        assert_true(strcspn(at, "\n") <= TERMINAL_COLUMNS);
+    check_findings_destroy(f);
+    free(text);
+    return v;
+}
+
 static check_verdict verdict_of(machine m)
 {
     check_findings f = findings_of(m);
-    check_verdict v;
-    check_judge(&f, &(check_reference){ .name = "" }, &v);
-    check_findings_destroy(&f);
-    return v;
+    return paged(&f, &none, "weft check: ", "");
 }
 
 /* ---- one machine at a time ---- */
@@ -245,24 +262,6 @@ static void noisy_machines(void **state)
 
 /* ---- the page ---- */
 
-/* Judges, and destroys the findings. Its page begins with these words. */
-static check_verdict paged(check_findings *f, const check_reference *r, const char *words, const char *within)
-{
-    check_verdict v;
-    char *text = NULL;
-    size_t bytes;
-    FILE *to = open_memstream(&text, &bytes);
-    check_judge(f, r, &v);
-    check_page_print(to, f, &v, r);
-    assert_int_equal(fclose(to), 0);
-    if (strncmp(text, words, strlen(words)) != 0 || !strstr(text, within)) fail_msg("%s", text);
-    for (const char *at = text; *at; at = strchr(at, '\n') + 1)
-        assert_true(strcspn(at, "\n") <= TERMINAL_COLUMNS);
-    check_findings_destroy(f);
-    free(text);
-    return v;
-}
-
 static void words_and_statuses(void **state)
 {
     static const struct {
@@ -276,8 +275,8 @@ static void words_and_statuses(void **state)
         check_findings f = findings_of((machine){ all[i].ranks, all[i].hosts, OF_GPU, 0, -1, 1, QUIET });
         sentence_set(&f.why, "%s", all[i].why);
         sentence_set(&f.not_tried, "ring over nccl: NCCL is not there");
-        const check_verdict v = paged(&f, &(check_reference){ .name = "" }, all[i].words,
-                                      "\nnot tried: ring over nccl: NCCL is not there\n");
+        const check_verdict v =
+            paged(&f, &none, all[i].words, "\nnot tried: ring over nccl: NCCL is not there\n");
         assert_int_equal(check_exit_status[v.word], all[i].status);
     }
 }
@@ -330,8 +329,7 @@ static void wrong_bits(void **state)
                                      .rate = NAN };
             check_findings_add(&f, g, "word 123: wrote 0x5, read 0x4");
         }
-        const check_verdict v =
-            paged(&f, &(check_reference){ .name = "" }, "weft check: wrong: ", " gives wrong bits\n");
+        const check_verdict v = paged(&f, &none, "weft check: wrong: ", " gives wrong bits\n");
         assert_true(v.suspect.part == all[i].part && v.suspect.a == all[i].a && v.suspect.b == all[i].b);
         assert_non_null(strstr(v.suspect.evidence.text, ", round 2: word 123: wrote 0x5, read 0x4"));
     }
@@ -391,7 +389,6 @@ static void below_the_reference(void **state)
         const bool disk = all[i].like == CHECK_DISK_WRITE;
         const double low = disk ? 2.4e9 : 4.2e12, high = low * (1 + all[i].spread);
         check_reference r;
-        check_verdict v;
         sentence text;
         sentence_set(&text, HEAD "\"%s\": {\"low\": %.6e, \"high\": %.6e, \"machines\": %d}}}",
                      check_likes[all[i].like].key, low, high, all[i].machines);
@@ -399,8 +396,7 @@ static void below_the_reference(void **state)
         machine m = { all[i].ranks, 1, all[i].like, all[i].like, disk ? -1 : 0, -1, all[i].by, !disk, QUIET };
         m.rounds = all[i].rounds;
         check_findings f = findings_of(m);
-        check_judge(&f, &r, &v);
-        check_findings_destroy(&f);
+        const check_verdict v = paged(&f, &r, "weft check: ", "");
         assert_string_equal(v.suspect.name.text, all[i].slow);
         if (all[i].slow[0]) assert_true(v.word == CHECK_SLOW && fabs(v.suspect.factor - all[i].by) < 0.02);
         if (!disk) assert_true(fabs(v.row[CHECK_COPY].reference / sqrt(low * high) - 1) < 1e-6);
