@@ -153,7 +153,7 @@ int ladder_field_verify(ladder_case *c, ladder_verdict *v)
         void *const swap = now;
         now = then, then = swap;
     }
-    if (!code && !pass) { /* what lies beside the plane is theirs */
+    if (!code && !pass) { /* beside the plane any cells are right */
         code = ladder_fetch(c, then, c->out, f->bytes);
         (void)host.d->copy_rows(host.d, field_at(f, then, 0, 0), pitch, field_at(f, now, 0, 0), pitch,
                                 (size_t)f->nx * word, (size_t)f->ny, NULL);

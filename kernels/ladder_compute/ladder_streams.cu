@@ -107,27 +107,11 @@ void close_streams(ladder_case *c)
     if (w->mark) (void)cudaEventDestroy(w->mark);
 }
 
-int fork(ladder_case *c)
-{
-    const work *w = work_of(c);
-    int code = cudaEventRecord(w->mark, stream_of(c));
-    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->mark, 0);
-    return code;
-}
-
 /* c->stream waits for what is on s. */
 int wait_for(ladder_case *c, cudaStream_t s)
 {
     const int code = cudaEventRecord(work_of(c)->mark, s);
     return code ? code : cudaStreamWaitEvent(stream_of(c), work_of(c)->mark, 0);
-}
-
-int join(ladder_case *c)
-{
-    const work *w = work_of(c);
-    int code = 0;
-    for (int s = 0; s < w->streams && !code; s++) code = wait_for(c, w->stream[s]);
-    return code;
 }
 
 /* ---- the trap: long kernels on streams, and short ones between them on the default stream ---- */
@@ -148,14 +132,16 @@ int trap_prepare(ladder_case *c)
 int trap_enqueue(ladder_case *c)
 {
     const work *w = work_of(c);
-    int code = fork(c);
+    int code = cudaEventRecord(w->mark, stream_of(c));
+    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->mark, 0);
     if (!code) code = cudaStreamWaitEvent(cudaStreamLegacy, w->mark, 0);
     for (int s = 0; s < w->streams && !code; s++) {
         code = advance(c, cells_of(c, s), LONG_STEPS, 0, w->stream[s]);
         if (!code) code = advance(c, cells_of(c, w->streams), SHORT_STEPS, s, cudaStreamLegacy);
     }
     if (!code) code = wait_for(c, cudaStreamLegacy);
-    return code ? code : join(c);
+    for (int s = 0; s < w->streams && !code; s++) code = wait_for(c, w->stream[s]);
+    return code;
 }
 
 int trap_verify(ladder_case *c, ladder_verdict *v)

@@ -16,7 +16,7 @@ typedef struct transposing {
     char *host; /* a field */
 } transposing;
 
-/* ---- what bounds it: MPI_Alltoall, from device memory where MPI takes it; all bytes are alike ---- */
+/* ---- the bound: MPI_Alltoall, from device memory where MPI takes it; all bytes are alike ---- */
 
 enum { BARE_BYTE = 0x5a };
 

@@ -115,13 +115,6 @@ static void drop_pages(const char *path)
     (void)close(fd);
 }
 
-static void read_raw(const filing *f)
-{
-    const int fd = open(f->path, O_RDONLY | O_CLOEXEC);
-    check_file(f->path, fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0));
-    (void)close(fd);
-}
-
 /* ---- the state ---- */
 
 static void store(ladder_case *c, filing *f)
@@ -196,8 +189,10 @@ static void put(ladder_case *c, filing *f)
 
 static void get(ladder_case *c, filing *f)
 {
-    if (is_raw(c)) read_raw(f);
-    else load(c, f);
+    const int fd = is_raw(c) ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
+    if (!is_raw(c)) load(c, f);
+    else check_file(f->path, fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0));
+    if (fd >= 0) (void)close(fd);
 }
 
 static int filing_prepare(ladder_case *c)
@@ -216,8 +211,9 @@ static int filing_prepare(ladder_case *c)
     make_folder(w);
     ladder_moves(c, dec.nx * dec.ny, 1);
     c->way = writes(c) ? "raw write" : "raw read";
+    if (writes(c)) return 0;
     next_path(c, f);
-    if (!writes(c)) put(c, f);
+    put(c, f);
     return 0;
 }
 
