@@ -38,7 +38,7 @@ const check_like_row check_likes[CHECK_LIKES] = {
     OVER(TRANSPORT_NCCL, "nccl"),
     [CHECK_HEAT_ALL] = { "heat_all", "heat, all ranks", CHECK_JOB, cells },
     [CHECK_TRANSPOSE_ALL] = { "transpose_all", "transpose, all ranks", CHECK_JOB, cells },
-    [CHECK_DISK_WRITE] = { "disk_write", "raw write", CHECK_DISK, bytes },
+    [CHECK_DISK_WRITE] = { "disk_write", "raw write", CHECK_DISK, bytes, "io/write_slabs" },
     [CHECK_CHECKPOINT] = { "checkpoint", "checkpoint", CHECK_DISK, bytes, "io/write_slabs" },
 };
 

@@ -83,34 +83,29 @@ static void report_figure(check *c, check_figure f, const timer_percentiles *t, 
     m->figure[m->figures++] = f;
 }
 
-/* A plane counts its cells, and a pair of ranks or hosts its fastest sample, as it does its best round. */
-static double rate_of(check_like like, const bench_point *p)
-{
-    const check_like_row *t = &check_likes[like];
-    if (t->steps) return (double)p->of.size * t->steps / p->time_s.p50;
-    return t->part == CHECK_LINK || t->part == CHECK_HOST_LINK ? p->rate * p->time_s.p50 / p->time_s.min
-                                                               : p->rate;
-}
-
-/* The rung, verified and timed by all ranks of c->bench.world; the one that speaks reports its rate, or that
- * it was wrong. No figure: there is no memory for it, or it cannot run here. */
-static void measure(check *c, const bench_item *rung, check_figure f, bool speaks)
-{
-    bench_point p;
-    sentence why;
-    c->rungs.type = check_likes[f.like].type;
-    if (!bench_measure(&c->bench, rung, 0, &p, &why)) return;
-    if (p.of.missing.text[0]) trial_left_out(c, "%s: %.400s", check_likes[f.like].name, p.of.missing.text);
-    if (p.of.missing.text[0] || !speaks) return;
-    f.rate = rate_of(f.like, &p);
-    report_figure(c, f, &p.time_s, &p.verdict.why);
-}
-
-/* The rung of bench that the figure's like names, if this device has it. */
+/* The rung of the figure's like, verified and timed by all ranks of c->bench.world; the one that speaks
+ * reports its rate, or that it was wrong. A plane counts its cells, and a pair of ranks or hosts its fastest
+ * sample, as it does its best round. No figure: this device has no such rung, or no memory for it, or it
+ * cannot run here. */
 static void try_rung(check *c, check_figure f, bool speaks)
 {
+    const check_like_row *const t = &check_likes[f.like];
+    const bool pair = t->part == CHECK_LINK || t->part == CHECK_HOST_LINK;
+    bench_point p;
     bench_item item;
-    if (bench_request_find(c->d->kind, check_likes[f.like].rung, &item)) measure(c, &item, f, speaks);
+    sentence why;
+    if (!t->rung) item = known_run_item(c, (int)f.like - CHECK_HEAT_ALL);
+    else if (!bench_request_find(c->d->kind, t->rung, &item)) return;
+    if (f.like == CHECK_DISK_WRITE)
+        item.rung = item.rung->beside; /* the raw writes that bound a checkpoint */
+    c->rungs.type = t->type;
+    if (!bench_measure(&c->bench, &item, 0, &p, &why)) return;
+    if (p.of.missing.text[0]) trial_left_out(c, "%s: %.400s", t->name, p.of.missing.text);
+    if (p.of.missing.text[0] || !speaks) return;
+    f.rate = t->steps ? (double)p.of.size * t->steps / p.time_s.p50
+             : pair   ? p.rate * p.time_s.p50 / p.time_s.min
+                      : p.rate;
+    report_figure(c, f, &p.time_s, &p.verdict.why);
 }
 
 /* ---- each rank's own device: of GPUs all at once, but copies to and from the host in turns; of processors,
@@ -253,19 +248,20 @@ static void try_hosts(check *c, int round)
 /* ---- all ranks together, of which rank 0 speaks: files; by each transport a ring and an all-to-all, then
  * runs of the program ---- */
 
-/* A checkpoint, and the raw writes that bound it. */
+/* Rank 0 reports what all ranks have alike. */
+static void try_together(check *c, check_like like)
+{
+    try_rung(c, (check_figure){ .like = like, .a = -1, .b = -1 }, c->top->rank == 0);
+}
+
 static void try_files(check *c, int item)
 {
     static const int64_t disk_bytes[] = { 1 << 20, 16 << 20, 64 << 20 }; /* by size, of all ranks */
     int64_t *const bytes = &c->setting[CHECK_BYTES].value, message_bytes = *bytes;
-    bench_item files;
-    const bool speaks = c->top->rank == 0;
     begin(c, check_likes[CHECK_CHECKPOINT].name);
     *bytes = disk_bytes[c->size] / c->top->ranks;
-    (void)bench_request_find(c->d->kind, check_likes[CHECK_CHECKPOINT].rung, &files);
-    measure(c, &files, (check_figure){ .like = CHECK_CHECKPOINT, .a = -1, .b = -1 }, speaks);
-    files.rung = files.rung->beside;
-    measure(c, &files, (check_figure){ .like = CHECK_DISK_WRITE, .a = -1, .b = -1 }, speaks);
+    try_together(c, CHECK_CHECKPOINT);
+    try_together(c, CHECK_DISK_WRITE);
     *bytes = message_bytes;
 }
 
@@ -278,15 +274,10 @@ static int count_job(const check *c) { return transports_of(c) + KNOWN_RUNS; }
 
 static void try_job(check *c, int item)
 {
-    const int run = item - transports_of(c);
-    const check_like like = (check_like)(run >= 0   ? (int)CHECK_HEAT_ALL + run
-                                         : item % 2 ? (int)CHECK_ALLTOALL + item / 2
-                                                    : (int)CHECK_RING + item / 2);
-    const check_figure f = { .like = like, .a = -1, .b = -1 };
-    const bool speaks = c->top->rank == 0;
+    const int run = item - transports_of(c), by = item / 2;
+    const int like = run >= 0 ? CHECK_HEAT_ALL + run : (item % 2 ? CHECK_ALLTOALL : CHECK_RING) + by;
     begin(c, check_likes[like].name);
-    if (run < 0) try_rung(c, f, speaks);
-    else measure(c, &(bench_item[]){ known_run_item(c, run) }[0], f, speaks);
+    try_together(c, (check_like)like);
 }
 
 /* ---- reports ---- */

@@ -62,7 +62,7 @@ typedef struct check_like_row {
     const char *key, *name; /* "ring_peer" in records and references; "ring over peer" for people */
     check_part part;
     const char *unit; /* of the rate: "B/s", "flop/s" or "cells/s" */
-    const char *rung; /* of `weft bench`; NULL: patterns, runs, and what another row measures */
+    const char *rung; /* of `weft bench`; NULL: patterns, and runs of the program */
     dtype type;       /* f32 where it is not said */
     int steps;        /* over a plane: its cells count so often; 0: the rung's own rate */
     bool turns;       /* the ranks of a host one after another: they share the bus to its memory */
