@@ -9,10 +9,8 @@
  *   enqueue   warm-up and samples
  *   destroy   what the engine does not give back itself (ladder_close); also after a prepare that failed
  *             half-way
- * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the
- * file's end, and a line to docs/teaching/FAMILY.md, where the technique is explained. To add a family: one
- * file, its name below and in miniapp/bench/bench_request.c, and a page. Functions return 0 or an error code
- * of c->d. */
+ * docs/architecture.md, Recipes, has how a rung or a family is added. Functions return 0 or an error code of
+ * c->d. */
 #pragma once
 
 #include "core/cell.h"

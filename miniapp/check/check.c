@@ -17,7 +17,6 @@
 
 /* ---- the request ---- */
 
-const char *const check_level_words[] = { "quick", "full", "soak", NULL };
 /* in the order of topology_choice */
 static const char *const device_words[] = { "auto", "host", "cuda", NULL };
 

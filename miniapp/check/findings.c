@@ -67,7 +67,9 @@ void check_findings_add(check_findings *f, check_figure figure, const char *wron
     f->figure[f->figures++] = figure;
 }
 
-void check_part_name(sentence *out, const check_findings *f, check_part part, int a, int b)
+/* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)". a: a rank of it, of a link the lower one; -1: all of
+ * that kind. */
+static void part_name(sentence *out, const check_findings *f, check_part part, int a, int b)
 {
     static const char *const all[] = { "all GPUs alike",  "all links of ranks alike",
                                        "all hosts alike", "all links of hosts alike",
@@ -92,7 +94,7 @@ bool check_suspect_is(check_verdict *v, const check_findings *f, check_part part
     check_suspect *s = &v->suspect;
     const int low = b >= 0 && b < a ? b : a, high = b >= 0 && b < a ? a : b;
     sentence name;
-    check_part_name(&name, f, part, low, high);
+    part_name(&name, f, part, low, high);
     if (s->name.text[0]) return strcmp(s->name.text, name.text) == 0;
     if (a < 0 && part != CHECK_DISK) part = CHECK_JOB;
     *s = (check_suspect){ part, low, high, .factor = 1, .confidence = 1, .name = name };

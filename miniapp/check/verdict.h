@@ -101,10 +101,6 @@ void check_findings_create(check_findings *f, device_kind kind, int ranks);
 void check_findings_destroy(check_findings *f);
 /* wrong: where the figure has no rate. */
 void check_findings_add(check_findings *f, check_figure figure, const char *wrong);
-/* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)". a: a rank of it, of a link the lower one; -1: all of
- * that kind. */
-void check_part_name(sentence *out, const check_findings *f, check_part part, int a, int b);
-
 /* ---- the verdict ---- */
 
 /* Rates that machines of this kind were measured to deliver: a file of jobs/check_reference, {"gpu": "NVIDIA

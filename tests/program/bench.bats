@@ -73,7 +73,7 @@ small_all=("${small[@]}" n=30000 steps=4 samples=3) # of all families of the hos
         "$(wc -l <results.jsonl)"
     bench device=host dtype=f64 "${small_all[@]}" >table
     bench device=host threads=3 "${small_all[@]}" nx=37 ny=131 n=1003 >table
-    bench streaming device=host threads=3 nx=203 ny=101 chunk_rows=5 steps=40 dtype=f64 samples=3 ceiling_bytes=1M >table
+    bench streaming device=host threads=3 nx=203 ny=101 chunk_rows=5 steps=40 dtype=f64 ceiling_bytes=1M >table
     sound
 }
 
@@ -103,10 +103,11 @@ right_on_the_gpu() { # words of weft bench...
     bench transpose access/strideRead device=host "${small[@]}" n=30000 samples=none output=mine.jsonl >table
     expect "lines that say right" "$(grep -cE '^(transpose|access)/' table)" "$(grep -c ' right ' table)"
     ! grep -q ceilings table
-    expect "what the record says" "true null null null" "$(jq -r '"\(.verified) \(.rate) \(.time_s.p50) \(.ceiling)"' mine.jsonl | sort -u)"
+    expect "what the record says" "true null null null" \
+        "$(jq -r '"\(.verified) \(.rate) \(.time_s.p50) \(.ceiling)"' mine.jsonl | sort -u)"
     bench transpose/copyRow device=host "${small[@]}" output=none
     expect files "./mine.jsonl ./table" "$(find . -type f | sort | xargs)"
-    refuses 3 bench transpose/copyRow device=host "${small[@]}" output=no/such/folder.jsonl -- "no/such/folder.jsonl"
+    refuses 3 bench transpose/copyRow device=host output=no/such/folder.jsonl -- "no/such/folder.jsonl"
 }
 
 @test "a sweep stands in one record, point by point; a set value is one point" {
@@ -118,8 +119,9 @@ right_on_the_gpu() { # words of weft bench...
 }
 
 @test "rates follow from bytes and time; rows of a machine that was not quiet bear a mark, and are counted" {
-    bench transpose/naiveRow ceiling/copy reduce/registers device=host nx=640 ny=480 n=4096 ceiling_bytes=1M dtype=f64 >table
-    expect "marks of rows and ceilings" "$(jq -s 'map(select(.spread > .1)) | length' results.jsonl)" "$(grep -cE '^[a-z]+/.* % \*  ' table)"
+    bench transpose/naiveRow ceiling/copy reduce/registers device=host nx=640 ny=480 n=4096 ceiling_bytes=1M \
+        dtype=f64 >table
+    expect "marks" "$(jq -s 'map(select(.spread > .1)) | length' results.jsonl)" "$(grep -cE '^[a-z]+/.* % \*  ' table)"
     expect "bytes: a copy reads and writes, so does a transpose, a sum reads" "copy 2097152 naiveRow 4915200 registers 32768" \
         "$(jq -rs 'map("\(.rung) \(.rate * .time_s.p50 | round)") | sort | join(" ")' results.jsonl)"
     expect "what the record says" "640 480 f64 B/s" \

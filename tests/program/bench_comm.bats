@@ -35,7 +35,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     expect "three in a ring" "staged_ring 3" "$(record '"\(.rung) \(.ranks)"')"
 }
 
-@test "halo: a sweep from 8 bytes to 64 MiB is one record, with a ceiling of each size; alone it needs ranks" {
+@test "halo: a sweep from 8 bytes to 64 MiB is one record, with a ceiling of each size; it needs ranks" {
     "$weft" bench halo/staged_ring device=host >table 2>said 3>&-
     grep -q '^weft: halo/staged_ring skipped: needs at least 2 ranks' said
     bench 2 halo/staged_pair >table
