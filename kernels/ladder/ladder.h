@@ -9,10 +9,8 @@
  *   enqueue   warm-up and samples
  *   destroy   what the engine does not give back itself (ladder_close); also after a prepare that failed
  *             half-way
- * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the
- * file's end, and a line to docs/teaching/FAMILY.md, where the technique is explained. To add a family: one
- * file, its name below and in miniapp/bench/bench_request.c, and a page. Functions return 0 or an error code
- * of c->d. */
+ * docs/architecture.md, Recipes, has how a rung or a family is added. Functions return 0 or an error code of
+ * c->d. */
 #pragma once
 
 #include "core/cell.h"
@@ -66,8 +64,9 @@ typedef struct ladder_case {
     double work;  /* bytes, flops or calls of one repetition, counted from the algorithm */
     double flops; /* where `work` counts bytes: the arithmetic done with them; 0: not counted */
     ladder_predicted predicted[LADDER_PREDICTED_MAX]; /* by verify as well */
-    const char *ceiling_name; /* where the ceiling is the point's own (a message of this size), ... */
-    double ceiling_rate;      /* ... measured by prepare or `before` */
+    const char *way;          /* of a rung that is beside others: its name as their ceiling */
+    const char *ceiling_name; /* by the engine */
+    double ceiling_rate;
     sentence missing; /* with a return of 0: why this point cannot run here; then only destroy is called */
     bool uneven;      /* the ranks' shares of the work differ, so that a slow one is no news */
     void *in, *out;   /* what a repetition reads and writes; as a rule by ladder_open */
@@ -94,9 +93,10 @@ struct ladder_rung {
     int (*before)(ladder_case *c);   /* NULL, or untimed: sets the stage anew before every repetition */
     ladder_unit unit;
     ladder_clock clock;
-    const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
-    unsigned ignores;    /* bit i: the family's parameter i means nothing to this rung */
-    int scan;            /* index of the parameter that is scanned where scan_count > 0 */
+    const char *ceiling;       /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
+    const ladder_rung *beside; /* NULL, or one that does the same work in the shortest way, at each point */
+    unsigned ignores;          /* bit i: the family's parameter i means nothing to this rung */
+    int scan;                  /* index of the parameter that is scanned where scan_count > 0 */
     int scan_count;
     const int64_t *scan_values; /* ascending or not; the last one is the rung's own figure */
 };
@@ -215,9 +215,8 @@ int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells);
 void ladder_moves(ladder_case *c, int64_t cells, double words);
 /* Copies c->in to c->out, as many cells as that has (a rung's enqueue). */
 int ladder_copy(ladder_case *c);
-/* All of c->out against an answer whose context is the case, against the first cells of c->in (a rung's
- * verify), or against a block of whole cells that repeats. */
-int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v);
+/* All of c->out against the first cells of c->in (a rung's verify), or against a block of whole cells that
+ * repeats. */
 int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
 int ladder_verify_blocks(ladder_case *c, const void *block, size_t block_bytes, ladder_verdict *v);
 /* Cell i of c->out is cell source(c, i) of c->in, or poisoned still where that is negative. Called by several

@@ -1,5 +1,5 @@
-/* Fields of random cells, ghosts included, and what one pass of a stencil makes of them: shared by stencil,
- * fused and roofline. */
+/* Fields of random cells, and what one pass of a stencil, or several time steps, make of them: shared by
+ * stencil, fused, roofline and streaming. */
 #pragma once
 
 #include "ladder/ladder.h"
@@ -14,51 +14,41 @@ typedef struct ladder_field {
     field_shape shape;
     stencil op;
     void *prev; /* the level before; NULL where a pass reads one level */
+    int steps;  /* 0: one pass, whose ghosts are random cells, too; else all steps, between these sides */
+    boundary sides;
+    void *between; /* of fused: the steps between the first and the last go to it and to c->out in turn */
 } ladder_field;
 
 /* Random cells of that seed, or poisoned ones where it is 0. */
 int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out);
 int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
 
-/* A pass as a rung, whose state is, or begins with, a ladder_field that has its shape: from c->in, and prev,
- * to c->out. work: the words of the levels that are read, and of the one written; flops: one product, and two
- * for each fma after it. */
-int ladder_field_prepare(ladder_case *c, stencil_form form, int radius, bool has_prev);
+/* A pass as a rung, whose state is a ladder_field: from c->in, and prev, to c->out. work: the words of the
+ * levels that are read, and of the one written; flops: one product, and two for each fma after it. */
+int ladder_field_prepare(ladder_case *c, field_shape shape, stencil_form form, int radius, bool has_prev);
 int ladder_field_pass(ladder_case *c); /* enqueue: the device's own */
-/* All of c->out against the host device's pass, ghosts and slack poisoned as they were. */
-int ladder_field_verify(ladder_case *c, ladder_verdict *v);
 
-/* ---- several time steps of a star of radius 1 over a plane ---- */
-
-typedef struct ladder_steps {
-    field_shape shape;
-    stencil op;
-    boundary sides;
-    int steps;
-    void *between; /* of fused: the steps between the first and the last go to it and to c->out in turn */
-} ladder_steps;
-
-/* All but the shape, of which `cells` are own ones. work: words_moved for each of them. */
-void ladder_steps_open(ladder_case *c, ladder_steps *s, int steps, boundary sides, int64_t cells,
-                       double words_moved);
-/* Random own cells. */
-int ladder_steps_fill(device *d, const ladder_steps *of, void *field, device_stream *s);
+/* Time steps of a star of radius 1, from the random own cells of c->in to c->out. The state is, or begins
+ * with, a ladder_field, and ghosts are `steps` deep, unless a plane is streamed: then it lies in pinned
+ * memory, with ghosts as deep as the longest pass reads. work: words_moved for each cell. */
+enum { LADDER_STEPS_NX, LADDER_STEPS_NY, LADDER_STEPS, LADDER_STEPS_PARAMETERS };
+int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed, double words_moved);
 /* All ghosts that are at most `depth` cells away. */
-int ladder_steps_ghosts(device *d, const ladder_steps *of, void *field, int64_t depth, device_stream *s);
-/* The own cells of `seen`, in the host's memory, against as many single sweeps. */
-void ladder_steps_compare(const ladder_steps *of, const void *seen, ladder_verdict *v);
+int ladder_steps_ghosts(device *d, const ladder_field *s, void *field, int64_t depth, device_stream *stream);
+
+/* c->out against the plain sum of each cell, of one pass or of all steps; of a pass all of it, ghosts and
+ * slack poisoned as they were, so that a cell written beside the box shows as well. */
+int ladder_field_verify(ladder_case *c, ladder_verdict *v);
 
 /* ---- fused, the same on every device ----
  * `steps` sweeps in a periodic plane, from c->in, which stays as it is but for its ghosts, to c->out. A
  * repetition starts with the fill of the ghosts, as a program's step does. */
 
-enum { LADDER_FUSED_NX, LADDER_FUSED_NY, LADDER_FUSED_STEPS, LADDER_FUSED_PARAMETERS };
 enum { LADDER_FUSED_STEPS_MAX = 12 };
 
-/* The state is a ladder_steps, with ghosts `steps` deep. work: what single sweeps move, one word that each
- * step reads and one that it writes: fusing passes that ceiling */
+/* work: what single sweeps move, one word that each step reads and one that it writes: fusing passes that
+ * ceiling */
 int ladder_fused_prepare(ladder_case *c);
-int ladder_fused_verify(ladder_case *c, ladder_verdict *v);
 /* enqueue: one sweep after the other; the device's own fused sweeps */
 int ladder_fused_singly(ladder_case *c);
 int ladder_fused_production(ladder_case *c);

@@ -51,7 +51,7 @@ template <typename T>
 int launch_pass(ladder_case *c, void (*kernel)(T *, const T *, int64_t, int64_t, int64_t), int stored_x,
                 int stored_y, int threads, size_t shared_bytes)
 {
-    const field_shape *f = &((const ladder_steps *)c->state)->shape;
+    const field_shape *f = &((const ladder_field *)c->state)->shape;
     const dim3 grid(ladder_blocks(f->nx, stored_x), ladder_blocks(f->ny, stored_y));
     kernel<<<grid, threads, shared_bytes, device_cuda_stream(c->stream)>>>(
         (T *)field_at(f, c->out, 0, 0), (const T *)field_at(f, c->in, 0, 0), f->pitch, f->nx, f->ny);
@@ -114,7 +114,7 @@ template <typename T, int STEPS> int launch(ladder_case *c)
 
 template <typename T> int launch_steps(ladder_case *c)
 {
-    switch (c->value[LADDER_FUSED_STEPS]) {
+    switch (c->value[LADDER_STEPS]) {
     case 1: return launch<T, 1>(c);
     case 2: return launch<T, 2>(c);
     case 4: return launch<T, 4>(c);
@@ -125,7 +125,7 @@ template <typename T> int launch_steps(ladder_case *c)
 
 int run_once(ladder_case *c)
 {
-    const ladder_steps *of = (const ladder_steps *)c->state;
+    const ladder_field *of = (const ladder_field *)c->state;
     const int code = ladder_steps_ghosts(c->d, of, c->in, of->steps, c->stream);
     if (code) return code;
     return c->type == DTYPE_F32 ? launch_steps<float>(c) : launch_steps<double>(c);
@@ -133,14 +133,14 @@ int run_once(ladder_case *c)
 
 int prepare_once(ladder_case *c)
 {
-    const int64_t steps = c->value[LADDER_FUSED_STEPS];
+    const int64_t steps = c->value[LADDER_STEPS];
     if (steps != 1 && steps != 2 && steps != 4 && steps != 8) {
         sentence_set(&c->missing, "written for 1, 2, 4 or 8 steps");
         return 0;
     }
     const int code = ladder_fused_prepare(c);
     if (code) return code;
-    return ladder_upload(c, ((const ladder_steps *)c->state)->op.weight, weight_f32, weight_f64);
+    return ladder_upload(c, ((const ladder_field *)c->state)->op.weight, weight_f32, weight_f64);
 }
 
 const int64_t once_steps[] = { 1, 2, 4, 8 }, steps[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12 };
@@ -149,12 +149,12 @@ template <int COUNT>
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant,
                            const int64_t (&values)[COUNT])
 {
-    return ladder_scanned(LADDER_FUSED_STEPS, values, ladder_row(name, why, way, variant));
+    return ladder_scanned(LADDER_STEPS, values, ladder_row(name, why, way, variant));
 }
 
-constexpr ladder_way singly = { ladder_fused_prepare, ladder_fused_singly, ladder_fused_verify },
-                     once = { prepare_once, run_once, ladder_fused_verify },
-                     production = { ladder_fused_prepare, ladder_fused_production, ladder_fused_verify };
+constexpr ladder_way singly = { ladder_fused_prepare, ladder_fused_singly, ladder_field_verify },
+                     once = { prepare_once, run_once, ladder_field_verify },
+                     production = { ladder_fused_prepare, ladder_fused_production, ladder_field_verify };
 
 const ladder_rung rungs[] = {
     rung("singly", "one pass over memory per step", singly, 0, steps),
@@ -163,7 +163,7 @@ const ladder_rung rungs[] = {
     rung("production", "weft's own: rows asked for ahead", production, 0, steps),
 };
 
-const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
+const ladder_parameter parameters[LADDER_STEPS_PARAMETERS] = {
     { "nx", 16384, 1, 1000000, "cells along x" },
     { "ny", 16384, 1, 1000000, "and along y" },
     { "steps", 8, 1, LADDER_FUSED_STEPS_MAX, "time steps of a repetition" },

@@ -104,20 +104,13 @@ template <typename W> __global__ void atomic_a_thread(W *result, const W *data)
 
 template <typename W> using kernel = void (*)(W *to, const W *data);
 
-template <typename W> void launch_tree(const ladder_case *c, kernel<W> k)
-{
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    const int64_t blocks = state_of(c)->padded_words / CHUNK;
-    W *partial = (W *)state_of(c)->partial;
-    k<<<(unsigned)blocks, BLOCK, 0, stream>>>(partial, (const W *)c->in);
-    finish<W><<<1, BLOCK, 0, stream>>>((W *)c->out, partial, blocks);
-}
-
 template <kernel<word32> K32, kernel<word64> K64> int tree(ladder_case *c)
 {
-    if (c->type == DTYPE_F32) launch_tree(c, K32);
-    else launch_tree(c, K64);
-    return cudaGetLastError();
+    const int64_t blocks = state_of(c)->padded_words / CHUNK;
+    ladder_case first = *c, second = *c;
+    first.out = second.in = state_of(c)->partial;
+    const int code = ladder_kernel(&first, (unsigned)blocks, BLOCK, 0, K32, K64);
+    return code ? code : ladder_kernel(&second, 1, BLOCK, 0, finish<word32>, finish<word64>, blocks);
 }
 
 template <kernel<word32> K32, kernel<word64> K64> int atomics(ladder_case *c)

@@ -6,19 +6,11 @@
 
 enum { NX, NY, RADIUS };
 
-/* c->in and c->out: what a rung reads and writes, fields, a message, or the result of a reduction. */
-typedef struct problem {
-    ladder_field field; /* ghosts `radius` deep */
-    pack_piece piece[PACK_PIECES_MAX];
-    int pieces;
-} problem;
-
-static problem *state_create(ladder_case *c)
+/* Ghosts are `radius` deep. */
+static field_shape shape_of(const ladder_case *c)
 {
-    problem *s = ladder_state(c, sizeof *s);
     const int radius = (int)c->value[RADIUS];
-    s->field.shape = field_shape_make(c->type, c->value[NX], c->value[NY], radius, radius);
-    return s;
+    return field_shape_make(c->type, c->value[NX], c->value[NY], radius, radius);
 }
 
 /* ---- passes ---- */
@@ -27,10 +19,9 @@ enum { WAVE = 1 << 4 }; /* in a rung's variant, beside the form */
 
 static int pass_prepare(ladder_case *c)
 {
-    const stencil_form form = (stencil_form)(c->rung->variant & (WAVE - 1));
-    const bool wave = (c->rung->variant & WAVE) != 0;
-    (void)state_create(c);
-    return ladder_field_prepare(c, form, (int)c->value[RADIUS], wave);
+    const int how = c->rung->variant;
+    return ladder_field_prepare(c, shape_of(c), (stencil_form)(how & (WAVE - 1)), (int)c->value[RADIUS],
+                                (how & WAVE) != 0);
 }
 
 /* ---- reductions ---- */
@@ -40,22 +31,23 @@ enum { FINGERPRINT, MAX_CHANGE };
 static int reduce_prepare(ladder_case *c)
 {
     const bool two = c->rung->variant == MAX_CHANGE;
-    problem *s = state_create(c);
-    const field_shape *f = &s->field.shape;
+    ladder_field *s = ladder_state(c, sizeof *s);
+    const field_shape *f = &s->shape;
+    s->shape = shape_of(c);
     ladder_moves(c, f->nx * f->ny, two ? 2 : 1);
     c->flops = two ? (double)c->size : 0; /* one difference per cell; the fingerprint's arithmetic is on
                                            * integers */
     int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, sizeof(uint64_t), &c->out);
     if (!code) code = ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in);
-    return code || !two ? code : ladder_field_alloc(c, f, LADDER_FIELD_PREV, &s->field.prev);
+    return code || !two ? code : ladder_field_alloc(c, f, LADDER_FIELD_PREV, &s->prev);
 }
 
 static int reduce(ladder_case *c)
 {
-    const problem *s = c->state;
-    const field_shape *f = &s->field.shape;
+    const ladder_field *s = c->state;
+    const field_shape *f = &s->shape;
     return c->rung->variant == MAX_CHANGE
-               ? c->d->max_change(c->d, f, c->in, s->field.prev, field_own(f), c->out, c->stream)
+               ? c->d->max_change(c->d, f, c->in, s->prev, field_own(f), c->out, c->stream)
                : c->d->fingerprint(c->d, f, c->in, f->nx, 0, 0, c->out, c->stream);
 }
 
@@ -80,10 +72,17 @@ static int reduce_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- a message to each neighbour: the cells just inside all four edges and four corners ---- */
 
+typedef struct message {
+    field_shape shape;
+    pack_piece piece[PACK_PIECES_MAX];
+    int pieces;
+} message;
+
 static int pack_prepare(ladder_case *c)
 {
-    problem *s = state_create(c);
-    const field_shape *f = &s->field.shape;
+    message *s = ladder_state(c, sizeof *s);
+    const field_shape *f = &s->shape;
+    s->shape = shape_of(c);
     const int64_t r = f->depth_x, x[] = { 0, 0, f->nx - r }, x_end[] = { r, f->nx, f->nx },
                   y[] = { 0, 0, f->ny - r }, y_end[] = { r, f->ny, f->ny };
     for (int j = 0; j < 3; j++)
@@ -100,19 +99,19 @@ static int pack_prepare(ladder_case *c)
 
 static int pack(ladder_case *c)
 {
-    const problem *s = c->state;
-    return c->d->pack(c->d, &s->field.shape, c->in, c->out, s->piece, s->pieces, c->stream);
+    const message *s = c->state;
+    return c->d->pack(c->d, &s->shape, c->in, c->out, s->piece, s->pieces, c->stream);
 }
 
 /* Cell i of the message, in the field. */
 static int64_t pack_source(const ladder_case *c, int64_t i)
 {
-    const problem *s = c->state;
+    const message *s = c->state;
     for (int p = 0; p < s->pieces; p++) {
         const box b = s->piece[p].cells;
         const int64_t at = i - s->piece[p].offset, width = box_width(b);
         if (at >= 0 && at < box_cells(b))
-            return ladder_field_index(&s->field.shape, b.x0 + at % width, b.y0 + at / width);
+            return ladder_field_index(&s->shape, b.x0 + at % width, b.y0 + at / width);
     }
     return -1;
 }

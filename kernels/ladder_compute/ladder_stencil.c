@@ -8,9 +8,8 @@ enum { R = 4 };
 
 static int prepare(ladder_case *c)
 {
-    ladder_field *s = ladder_state(c, sizeof *s);
-    s->shape = field_shape_make(c->type, c->value[NX], c->value[NY], R, R);
-    return ladder_field_prepare(c, STENCIL_STAR, R, false);
+    const field_shape f = field_shape_make(c->type, c->value[NX], c->value[NY], R, R);
+    return ladder_field_prepare(c, f, STENCIL_STAR, R, false);
 }
 
 /* Cells of one type, `step` apart. The first term is a product: onto -0. */

@@ -169,10 +169,9 @@ int run(ladder_case *c)
 /* The weights' upload is set-up, as it is in weft. */
 int prepare(ladder_case *c, stencil_form form, int64_t nx, int64_t ny, int depth_y)
 {
-    ladder_field *s = (ladder_field *)ladder_state(c, sizeof *s);
-    s->shape = field_shape_make(c->type, nx, ny, R, depth_y);
-    const int code = ladder_field_prepare(c, form, R, false);
-    return code ? code : ladder_upload(c, s->op.weight, weight_f32, weight_f64);
+    const int code = ladder_field_prepare(c, field_shape_make(c->type, nx, ny, R, depth_y), form, R, false);
+    if (code) return code;
+    return ladder_upload(c, ((const ladder_field *)c->state)->op.weight, weight_f32, weight_f64);
 }
 
 int prepare_line(ladder_case *c) { return prepare(c, STENCIL_LINE, c->value[N], 1, 0); }

@@ -6,38 +6,12 @@
 #include "ladder_compute/ladder_field.h"
 #include "streaming/streaming.h"
 
-enum { NX, NY, STEPS, CHUNK_ROWS, PARAMETERS };
+enum { CHUNK_ROWS = LADDER_STEPS_PARAMETERS, PARAMETERS };
 
 typedef struct problem {
-    ladder_steps of;   /* its plane is c->in and c->out, in pinned memory */
+    ladder_field of;
     device *streaming; /* it owns another device of this kind */
 } problem;
-
-static int open_plane(ladder_case *c)
-{
-    const boundary sides = { { BOUNDARY_DIRICHLET, 0.5 },
-                             { BOUNDARY_NEUMANN, 0 },
-                             { BOUNDARY_NEUMANN, 0 },
-                             { BOUNDARY_DIRICHLET, -0.25 } };
-    const int64_t nx = c->value[NX], ny = c->value[NY];
-    ladder_steps *of = &((problem *)ladder_state(c, sizeof(problem)))->of;
-    ladder_steps_open(c, of, (int)c->value[STEPS], sides, nx * ny, 2);
-    int code = c->d->stencil_bind(c->d, &of->op);
-    if (code) return code;
-    const int depth = c->d->temporal_steps(c->d, of->steps, false); /* what the longest pass reads */
-    of->shape = field_shape_make(c->type, nx, ny, depth, depth);
-    code = ladder_alloc(c, DEVICE_MEMORY_PINNED, of->shape.bytes, &c->in);
-    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, of->shape.bytes, &c->out);
-    if (!code) code = ladder_poison(c, c->in, of->shape.bytes);
-    if (!code) code = ladder_poison(c, c->out, of->shape.bytes);
-    return code ? code : ladder_steps_fill(c->d, of, c->in, c->stream);
-}
-
-static int verify(ladder_case *c, ladder_verdict *v)
-{
-    ladder_steps_compare(&((const problem *)c->state)->of, c->out, v);
-    return 0;
-}
 
 /* ---- chunks of rows, by the device of kernels/streaming ---- */
 
@@ -60,7 +34,7 @@ static int make_device(ladder_case *c)
 static int make_window(ladder_case *c)
 {
     const problem *s = c->state;
-    const ladder_steps *of = &s->of;
+    const ladder_field *of = &s->of;
     const device *through = s->streaming->through;
     size_t free_bytes = 0, total_bytes = 0;
     const int code = c->d->memory_info(c->d, &free_bytes, &total_bytes);
@@ -79,7 +53,12 @@ static int make_window(ladder_case *c)
 
 static int prepare(ladder_case *c)
 {
-    int code = open_plane(c);
+    const boundary sides = { { BOUNDARY_DIRICHLET, 0.5 },
+                             { BOUNDARY_NEUMANN, 0 },
+                             { BOUNDARY_NEUMANN, 0 },
+                             { BOUNDARY_DIRICHLET, -0.25 } };
+    (void)ladder_state(c, sizeof(problem));
+    int code = ladder_steps_prepare(c, sides, true, 2);
     if (!code) code = make_device(c);
     return code ? code : make_window(c);
 }
@@ -87,7 +66,7 @@ static int prepare(ladder_case *c)
 static int enqueue(ladder_case *c)
 {
     const problem *s = c->state;
-    const ladder_steps *of = &s->of;
+    const ladder_field *of = &s->of;
     return code_here(s->streaming->temporal_pass(s->streaming, &of->shape, c->out, NULL, c->in, NULL,
                                                  field_own(&of->shape), of->steps, &of->sides, NULL, NULL));
 }
@@ -102,10 +81,11 @@ static void destroy(ladder_case *c)
 
 static const int64_t host_steps[] = { 4, 8, 32, 64, 16 }, cuda_steps[] = { 16, 32, 128, 256, 512, 64 };
 
-#define SKEWED(CEILING, OF_STEPS)                                                                  \
-    {                                                                                              \
-        LADDER_ROW("skewed", "weft's own: nothing sent twice", prepare, enqueue, verify, CEILING), \
-            .clock = LADDER_CLOCK_HOST, .destroy = destroy, LADDER_SCAN(STEPS, OF_STEPS)           \
+#define SKEWED(CEILING, OF_STEPS)                                                                     \
+    {                                                                                                 \
+        LADDER_ROW("skewed", "weft's own: nothing sent twice", prepare, enqueue, ladder_field_verify, \
+                   CEILING),                                                                          \
+            .clock = LADDER_CLOCK_HOST, .destroy = destroy, LADDER_SCAN(LADDER_STEPS, OF_STEPS)       \
     }
 static const ladder_rung host_rungs[] = { SKEWED("copy", host_steps) };
 static const ladder_rung cuda_rungs[] = { SKEWED("both", cuda_steps) };

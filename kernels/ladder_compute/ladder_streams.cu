@@ -63,19 +63,15 @@ typedef struct course {
     int steps, turns;
 } course;
 
-template <typename T> void run_course(const course *w, int64_t count, T *cells)
-{
-    for (int turn = 0; turn < w->turns; turn++)
-        for (int64_t i = 0; i < count; i++)
-            for (int k = 0; k < w->steps; k++) cells[i] = ladder_fma(cells[i], cells[i], (T)summand_of(turn));
-}
-
 void chain_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const course *w = (const course *)context;
     ladder_random(t, out, w->first + first, count, LADDER_SEED);
-    if (t == DTYPE_F32) run_course(w, count, (float *)out);
-    else run_course(w, count, (double *)out);
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < w->turns * w->steps; k++) {
+            const double x = ladder_get(t, out, i);
+            ladder_put(t, out, i, ladder_fma_of(t, x, x, summand_of(k / w->steps)));
+        }
 }
 
 /* Compares device cells, which started as random ones first, first + 1, ..., with `turns` times `steps` steps
@@ -111,27 +107,11 @@ void close_streams(ladder_case *c)
     if (w->mark) (void)cudaEventDestroy(w->mark);
 }
 
-int fork(ladder_case *c)
-{
-    const work *w = work_of(c);
-    int code = cudaEventRecord(w->mark, stream_of(c));
-    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->mark, 0);
-    return code;
-}
-
 /* c->stream waits for what is on s. */
 int wait_for(ladder_case *c, cudaStream_t s)
 {
     const int code = cudaEventRecord(work_of(c)->mark, s);
     return code ? code : cudaStreamWaitEvent(stream_of(c), work_of(c)->mark, 0);
-}
-
-int join(ladder_case *c)
-{
-    const work *w = work_of(c);
-    int code = 0;
-    for (int s = 0; s < w->streams && !code; s++) code = wait_for(c, w->stream[s]);
-    return code;
 }
 
 /* ---- the trap: long kernels on streams, and short ones between them on the default stream ---- */
@@ -152,14 +132,16 @@ int trap_prepare(ladder_case *c)
 int trap_enqueue(ladder_case *c)
 {
     const work *w = work_of(c);
-    int code = fork(c);
+    int code = cudaEventRecord(w->mark, stream_of(c));
+    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->mark, 0);
     if (!code) code = cudaStreamWaitEvent(cudaStreamLegacy, w->mark, 0);
     for (int s = 0; s < w->streams && !code; s++) {
         code = advance(c, cells_of(c, s), LONG_STEPS, 0, w->stream[s]);
         if (!code) code = advance(c, cells_of(c, w->streams), SHORT_STEPS, s, cudaStreamLegacy);
     }
     if (!code) code = wait_for(c, cudaStreamLegacy);
-    return code ? code : join(c);
+    for (int s = 0; s < w->streams && !code; s++) code = wait_for(c, w->stream[s]);
+    return code;
 }
 
 int trap_verify(ladder_case *c, ladder_verdict *v)
@@ -259,11 +241,6 @@ constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, un
     return r;
 }
 
-constexpr ladder_rung trap(const char *name, const char *why, unsigned flags)
-{
-    return rung(name, why, { trap_prepare, trap_enqueue, trap_verify }, 1u << STREAMS, (int)flags);
-}
-
 constexpr ladder_rung urgent(const char *name, const char *why, int variant)
 {
     ladder_rung r = rung(name, why, { urgent_prepare, urgent_enqueue, wait_verify }, 0, variant);
@@ -271,20 +248,21 @@ constexpr ladder_rung urgent(const char *name, const char *why, int variant)
     return r;
 }
 
-constexpr ladder_rung launches(const char *name, const char *why, ladder_way way)
-{
-    return ladder_scanned(KERNELS, kernel_counts, rung(name, why, way, 1u << KERNELS));
-}
+constexpr ladder_way trap = { trap_prepare, trap_enqueue, trap_verify },
+                     launches = { launches_prepare, launches_enqueue, wait_verify },
+                     graph = { graph_prepare, graph_enqueue, wait_verify };
 
 const ladder_rung rungs[] = {
-    trap("trapLegacy", "one launch without stream serialises all", cudaStreamDefault),
-    trap("trapNonBlocking", "non-blocking streams ignore the legacy one", cudaStreamNonBlocking),
+    rung("trapLegacy", "one launch without stream serialises all", trap, 1u << STREAMS, cudaStreamDefault),
+    rung("trapNonBlocking", "non-blocking streams ignore the legacy one", trap, 1u << STREAMS,
+         cudaStreamNonBlocking),
     urgent("urgentIdle", "a small kernel on an idle GPU", IDLE),
     urgent("urgentSame", "behind a full GPU, same priority", SAME_PRIORITY),
     urgent("urgentHigh", "behind a full GPU, high priority", HIGH_PRIORITY),
-    launches("launchStream", "dependent small kernels, one stream",
-             { launches_prepare, launches_enqueue, wait_verify }),
-    launches("launchGraph", "the same kernels as one graph", { graph_prepare, graph_enqueue, wait_verify }),
+    ladder_scanned(KERNELS, kernel_counts,
+                   rung("launchStream", "dependent small kernels, one stream", launches, 1u << KERNELS)),
+    ladder_scanned(KERNELS, kernel_counts,
+                   rung("launchGraph", "the same kernels as one graph", graph, 1u << KERNELS)),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -77,22 +77,21 @@ int line_enqueue(ladder_case *c)
     return c->type == DTYPE_F32 ? line_launch<float>(c) : line_launch<double>(c);
 }
 
-template <typename T> void line_answer_of(int64_t first, int64_t count, T *out)
-{
-    for (int64_t i = 0; i < count; i++)
-        for (int k = 0; k < POINTS; k++) {
-            const T w = (T)weight_of(k), u = (T)cell_random(LADDER_SEED, (uint64_t)(first + i + k));
-            out[i] = k == 0 ? w * u : ladder_fma(w, u, out[i]);
-        }
-}
-
+/* The first term is a product: onto -0. */
 void line_answer(const void *, dtype t, int64_t first, int64_t count, void *out)
 {
-    if (t == DTYPE_F32) line_answer_of(first, count, (float *)out);
-    else line_answer_of(first, count, (double *)out);
+    for (int64_t i = 0; i < count; i++) {
+        double sum = -0.0;
+        for (int k = 0; k < POINTS; k++)
+            sum = ladder_fma_of(t, weight_of(k), cell_random(LADDER_SEED, (uint64_t)(first + i + k)), sum);
+        ladder_put(t, out, i, sum);
+    }
 }
 
-int line_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, line_answer, v); }
+int line_verify(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_compare(c, c->out, c->out_cells, line_answer, nullptr, v);
+}
 
 /* ---- a table of 512 words in __constant__, read at an index that each thread computes ---- */
 

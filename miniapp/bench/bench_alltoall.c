@@ -1,5 +1,6 @@
 /* alltoall: the distributed transpose of a square matrix. The lesson: docs/teaching/alltoall.md. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/bench_link.h"
 #include "bench/bench_request.h"
@@ -15,42 +16,43 @@ typedef struct transposing {
     char *host; /* a field */
 } transposing;
 
-/* ---- the ceiling: MPI_Alltoall, from device memory where MPI takes it ---- */
+/* ---- the bound: MPI_Alltoall, from device memory where MPI takes it; all bytes are alike ---- */
 
-typedef struct blocks {
-    MPI_Comm comm;
-    void *out, *in;
-    int block_bytes;
-} blocks;
+enum { BARE_BYTE = 0x5a };
 
-static void alltoall(void *context, int runs)
-{
-    const blocks *b = context;
-    for (int i = 0; i < runs; i++)
-        MPI_CHECK(MPI_Alltoall(b->out, b->block_bytes, MPI_BYTE, b->in, b->block_bytes, MPI_BYTE, b->comm));
-}
-
-/* Bytes per second out of one rank. */
-static void set_ceiling(ladder_case *c)
+static int bare_prepare(ladder_case *c)
 {
     device *d = c->d;
-    const topology *top = bench_world_of(c)->top;
-    const int64_t cells = c->value[0] * c->value[0], parts = (int64_t)top->ranks * top->ranks;
-    const int64_t block_bytes = (cells * (int64_t)dtype_bytes(c->type) + parts - 1) / parts;
-    const size_t bytes = (size_t)message_block_bytes(block_bytes * top->ranks);
+    const int64_t ranks = bench_world_of(c)->top->ranks, cells = c->value[0] * c->value[0];
+    const size_t word = dtype_bytes(c->type);
     const bool aware = d->kind == DEVICE_CUDA && !bench_link_unaware(bench_world_of(c), d);
     const device_memory where = aware ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
-    blocks b = { .comm = top->comm, .block_bytes = (int)block_bytes };
-    if (block_bytes > INT32_MAX) return;
-    DEVICE_CHECK(d, ladder_alloc(c, where, bytes, &b.out));
-    DEVICE_CHECK(d, ladder_alloc(c, where, bytes, &b.in));
-    DEVICE_CALL(d, fill_bytes, b.out, 0x5a, bytes, c->stream);
-    DEVICE_CALL(d, stream_sync, c->stream);
-    const double seconds = bench_world_median_s(bench_world_of(c), alltoall, &b);
-    c->ceiling_name = d->kind == DEVICE_HOST ? "MPI_Alltoall"
-                      : aware                ? "Alltoall, device"
-                                             : "Alltoall, pinned";
-    c->ceiling_rate = (double)(block_bytes * (top->ranks - 1)) / seconds;
+    c->size = (cells + ranks * ranks - 1) / (ranks * ranks); /* of a block */
+    c->out_cells = c->size * ranks;
+    c->work = (double)ladder_bytes(c, c->size) * (double)(ranks - 1);
+    c->way = d->kind == DEVICE_HOST ? "MPI_Alltoall" : aware ? "Alltoall, device" : "Alltoall, pinned";
+    if (c->size * (int64_t)word > INT32_MAX)
+        sentence_set(&c->missing, "MPI counts the bytes of a block by int");
+    if (c->missing.text[0]) return 0;
+    const size_t bytes = (size_t)message_block_bytes(c->out_cells * (int64_t)word);
+    int code = ladder_alloc(c, where, bytes, &c->in);
+    if (!code) code = d->fill_bytes(d, c->in, BARE_BYTE, bytes, c->stream);
+    if (!code) code = ladder_alloc(c, where, bytes, &c->out);
+    return code ? code : ladder_poison(c, c->out, bytes);
+}
+
+static int bare_enqueue(ladder_case *c)
+{
+    const int bytes = (int)ladder_bytes(c, c->size);
+    MPI_CHECK(MPI_Alltoall(c->in, bytes, MPI_BYTE, c->out, bytes, MPI_BYTE, bench_world_of(c)->top->comm));
+    return 0;
+}
+
+static int bare_verify(ladder_case *c, ladder_verdict *v)
+{
+    double word;
+    memset(&word, BARE_BYTE, sizeof word);
+    return ladder_verify_blocks(c, &word, dtype_bytes(c->type), v);
 }
 
 /* ---- rungs ---- */
@@ -76,15 +78,13 @@ static int transposing_prepare(ladder_case *c)
     sentence_set(&c->missing, "%s", redist_refusal(t->redist));
     if (c->missing.text[0]) return 0;
     t->host = CHECK_ALLOC(malloc(t->shape.bytes));
-    bench_world_set_field(&t->dec, &t->shape, t->host);
     const timer_spread sent = timer_over_ranks(sent_bytes(t), top->comm);
     c->work = sent.max;
     c->uneven = sent.min < 0.99 * sent.max;
     c->size = n * n;
     DEVICE_CHECK(c->d, ladder_alloc(c, DEVICE_MEMORY_DEVICE, t->shape.bytes, &t->source));
     DEVICE_CHECK(c->d, ladder_alloc_poisoned(c, t->shape.bytes, &t->target));
-    set_ceiling(c);
-    return ladder_fetch(c, t->source, t->host, t->shape.bytes);
+    return bench_world_fill(c, &t->dec, &t->shape, t->source);
 }
 
 static int transposing_enqueue(ladder_case *c)
@@ -122,10 +122,13 @@ static void transposing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64, 256, 1024, 4096, 8192 };
 static const ladder_parameter parameters[] = { { "n", 8192, 1, 1 << 20, "rows and columns of the matrix" } };
 
+static const ladder_rung bare = { LADDER_ROW("bare", "", bare_prepare, bare_enqueue, bare_verify, NULL),
+                                  .clock = LADDER_CLOCK_HOST, LADDER_SCAN(0, sizes) };
+
 #define RUNG(NAME, WHY, TRANSPORT, CUT)                                                            \
     {                                                                                              \
         LADDER_ROW(NAME, WHY, transposing_prepare, transposing_enqueue, transposing_verify, NULL), \
-            .destroy = transposing_destroy, .clock = LADDER_CLOCK_HOST,                            \
+            .destroy = transposing_destroy, .clock = LADDER_CLOCK_HOST, .beside = &bare,           \
             .variant = (int)(TRANSPORT)*BENCH_CUTS + CUT, LADDER_SCAN(0, sizes)                    \
     }
 #define RUNGS_OF(NAME, TRANSPORT, HOW)                              \

@@ -22,22 +22,21 @@
 #include "state/state_index.h"
 #include "state/state_write.h"
 
-enum { READ, WRITE }; /* ways */
-enum { PATH_BYTES = 1024, RAWS_MOST = 2048 };
+enum { READ, WRITE, RAW_READ, RAW_WRITE }; /* ways: a state; a file for each rank, which bounds it */
+enum { PATH_BYTES = 1024 };
 
 typedef struct filing {
     decomp dec;
     size_t bytes; /* of this rank's cells */
     char *data, *found;
-    char raw[PATH_BYTES], shared[PATH_BYTES]; /* this rank's file; the state; "" where there is none */
-    double raw_s[RAWS_MOST];                  /* samples of the raw file, of the slowest rank */
-    int raws;
+    char path[PATH_BYTES]; /* of the state, or of this rank's raw file; "": there is none */
     state_level state;
     bool verified;   /* what is not right from here on is a failure, before it a verdict: */
     sentence damage; /* what the writer found when it read back, the same on all ranks */
 } filing;
 
-static bool writes(const ladder_case *c) { return bench_way_of(c->rung) == WRITE; }
+static bool writes(const ladder_case *c) { return bench_way_of(c->rung) % 2 == WRITE; }
+static bool is_raw(const ladder_case *c) { return bench_way_of(c->rung) >= RAW_READ; }
 
 static bool has_room(ladder_case *c)
 {
@@ -96,13 +95,16 @@ static void make_folder(const bench_world *w)
     MPI_CHECK(MPI_Barrier(w->top->comm));
 }
 
-/* rank: -1: all ranks' file */
-static void new_name(char *path, int rank)
+/* A new name; the file before is deleted. */
+static void next_path(const ladder_case *c, filing *f)
 {
     static int names;
+    const int rank = bench_world_of(c)->top->rank;
+    if (f->path[0] && is_raw(c)) (void)unlink(f->path);
+    else if (f->path[0] && rank == 0) state_delete(f->path);
     names++;
-    if (rank < 0) snprintf(path, PATH_BYTES, "%.990s/%d.h5", folder, names);
-    else snprintf(path, PATH_BYTES, "%.990s/%d.rank_%d", folder, names, rank);
+    if (is_raw(c)) snprintf(f->path, PATH_BYTES, "%.990s/%d.rank_%d", folder, names, rank);
+    else snprintf(f->path, PATH_BYTES, "%.990s/%d.h5", folder, names);
 }
 
 /* Advice only: a file system that keeps its files in memory cannot follow it. */
@@ -114,50 +116,14 @@ static void drop_pages(const char *path)
     (void)close(fd);
 }
 
-/* ---- the ceiling: one raw file per rank, all ranks together, one sample before each of the state ---- */
-
-static void write_raw(const ladder_case *c, filing *f)
-{
-    new_name(f->raw, bench_world_of(c)->top->rank);
-    check_file(f->raw, replace_new_file(f->raw, f->data, f->bytes));
-}
-
-static void read_raw(const filing *f)
-{
-    const int fd = open(f->raw, O_RDONLY | O_CLOEXEC);
-    check_file(f->raw, fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0));
-    (void)close(fd);
-}
-
-static void raw_turn(ladder_case *c, filing *f)
-{
-    const topology *top = bench_world_of(c)->top;
-    if (!writes(c)) drop_pages(f->raw);
-    MPI_CHECK(MPI_Barrier(top->comm));
-    const double begin_s = timer_now_s();
-    if (writes(c)) write_raw(c, f);
-    else read_raw(f);
-    const double raw_s = timer_slowest_s(timer_now_s() - begin_s, top->comm);
-    if (f->raws < RAWS_MOST) f->raw_s[f->raws++] = raw_s;
-    if (writes(c)) (void)unlink(f->raw);
-    c->ceiling_rate = c->work / timer_percentiles_of(f->raw_s, (size_t)f->raws).p50;
-}
-
 /* ---- the state ---- */
-
-/* A new name; the file before is deleted. */
-static void next_shared(const ladder_case *c, filing *f)
-{
-    if (f->shared[0] && bench_world_of(c)->top->rank == 0) state_delete(f->shared);
-    new_name(f->shared, -1);
-}
 
 static void store(ladder_case *c, filing *f)
 {
     const topology *top = bench_world_of(c)->top;
     sentence why, note;
     state_status status;
-    const state_writer_options o = { .file = f->shared, .writers = top->ranks };
+    const state_writer_options o = { .file = f->path, .writers = top->ranks };
     state_writer *w = state_writer_create(top->comm, &o, &status, &note, &why);
     if (w) status = state_writer_begin(w, &(state_request){ .level = &f->state }, &why);
     state_writer_destroy(&w);
@@ -172,7 +138,7 @@ static void drop_part(const ladder_case *c, const filing *f)
     sentence why;
     state_info s;
     const topology *top = bench_world_of(c)->top;
-    if (state_open(top->comm, f->shared, &s, &why) == STATE_OK) {
+    if (state_open(top->comm, f->path, &s, &why) == STATE_OK) {
         state_part_path(&s, top->rank % s.parts, path);
         drop_pages(path);
     }
@@ -186,7 +152,7 @@ static void load(const ladder_case *c, filing *f)
     state_level found = f->state;
     const MPI_Comm comm = bench_world_of(c)->top->comm;
     found.field[0].data = f->found;
-    if (state_open(comm, f->shared, &s, &why) != STATE_OK || state_load(comm, &s, &found, &why) != STATE_OK)
+    if (state_open(comm, f->path, &s, &why) != STATE_OK || state_load(comm, &s, &found, &why) != STATE_OK)
         check_fail(__FILE__, __LINE__, "state_load", why.text);
     state_close(&s);
 }
@@ -200,7 +166,7 @@ static void make_field(ladder_case *c, filing *f)
     for (int64_t y = own.y0; y < own.y1; y++)
         for (int64_t x = own.x0; x < own.x1; x++, at += dtype_bytes(c->type)) {
             const uint64_t place = (uint64_t)(y * f->dec.nx + x);
-            bench_world_set_cell(c->type, (int64_t)place, at);
+            ladder_random(c->type, at, (int64_t)place, 1, LADDER_SEED);
             share += cell_fingerprint(
                 c->type == DTYPE_F32 ? cell_bits_f32(*(float *)at) : cell_bits_f64(*(double *)at), place);
         }
@@ -215,6 +181,20 @@ static void make_field(ladder_case *c, filing *f)
 }
 
 /* ---- rungs ---- */
+
+static void put(ladder_case *c, filing *f)
+{
+    if (is_raw(c)) check_file(f->path, replace_new_file(f->path, f->data, f->bytes));
+    else store(c, f);
+}
+
+static void get(ladder_case *c, filing *f)
+{
+    const int fd = is_raw(c) ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
+    if (!is_raw(c)) load(c, f);
+    else check_file(f->path, fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0));
+    if (fd >= 0) (void)close(fd);
+}
 
 static int filing_prepare(ladder_case *c)
 {
@@ -231,29 +211,26 @@ static int filing_prepare(ladder_case *c)
     make_field(c, f);
     make_folder(w);
     ladder_moves(c, dec.nx * dec.ny, 1);
-    c->ceiling_name = writes(c) ? "raw write" : "raw read";
+    c->way = writes(c) ? "raw write" : "raw read";
     if (writes(c)) return 0;
-    next_shared(c, f);
-    store(c, f);
-    write_raw(c, f);
+    next_path(c, f);
+    put(c, f);
     return 0;
 }
 
-/* The raw file has its turn. Then writes make a new file, and reads find theirs on its device. */
+/* Writes make a new file, and reads find theirs on its device. */
 static int filing_before(ladder_case *c)
 {
     filing *f = c->state;
-    raw_turn(c, f);
-    memset(f->found, 0xff, f->bytes); /* the raw file's bytes are the right ones */
-    if (writes(c)) next_shared(c, f);
+    if (writes(c)) next_path(c, f);
+    else if (is_raw(c)) drop_pages(f->path);
     else drop_part(c, f);
     return 0;
 }
 
 static int filing_enqueue(ladder_case *c)
 {
-    if (writes(c)) store(c, c->state);
-    else load(c, c->state);
+    (writes(c) ? put : get)(c, c->state);
     return 0;
 }
 
@@ -267,7 +244,7 @@ static int filing_verify(ladder_case *c, ladder_verdict *v)
         ladder_wrong(v, "%s", f->damage.text);
         return 0;
     }
-    if (writes(c)) load(c, f);
+    if (writes(c)) get(c, f);
     if (memcmp(f->data, f->found, f->bytes) != 0)
         ladder_wrong(v, "rank %d read back bytes that differ from those it wrote",
                      bench_world_of(c)->top->rank);
@@ -289,18 +266,19 @@ static void filing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64 << 10, 1 << 20, 16 << 20, 64 << 20 };
 static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t)1 << 40, "of each rank" } };
 
-#define RUNG(NAME, WHY, WAY, CUT)                                                           \
-    {                                                                                       \
-        LADDER_ROW(NAME, WHY, filing_prepare, filing_enqueue, filing_verify, NULL),         \
-            .destroy = filing_destroy, .before = filing_before, .clock = LADDER_CLOCK_HOST, \
-            .variant = WAY * BENCH_CUTS + CUT, LADDER_SCAN(0, sizes)                        \
-    }
+#define FILES(NAME, WHY, WAY, CUT)                                                      \
+    LADDER_ROW(NAME, WHY, filing_prepare, filing_enqueue, filing_verify, NULL),         \
+        .destroy = filing_destroy, .before = filing_before, .clock = LADDER_CLOCK_HOST, \
+        .variant = WAY * BENCH_CUTS + CUT, LADDER_SCAN(0, sizes)
+
+static const ladder_rung raw_write = { FILES("raw write", "", RAW_WRITE, BENCH_ROWS) },
+                         raw_read = { FILES("raw read", "", RAW_READ, BENCH_ROWS) };
 
 static const ladder_rung rungs[] = {
-    RUNG("write_slabs", "a state, rows: checked, fsynced", WRITE, BENCH_ROWS),
-    RUNG("write_blocks", "a state, blocks: checked, fsynced", WRITE, BENCH_BLOCKS),
-    RUNG("read_slabs", "a state, rows: checksums checked", READ, BENCH_ROWS),
-    RUNG("read_blocks", "a state, blocks: checksums checked", READ, BENCH_BLOCKS),
+    { FILES("write_slabs", "a state, rows: checked, fsynced", WRITE, BENCH_ROWS), .beside = &raw_write },
+    { FILES("write_blocks", "a state, blocks: checked, fsynced", WRITE, BENCH_BLOCKS), .beside = &raw_write },
+    { FILES("read_slabs", "a state, rows: checksums checked", READ, BENCH_ROWS), .beside = &raw_read },
+    { FILES("read_blocks", "a state, blocks: checksums checked", READ, BENCH_BLOCKS), .beside = &raw_read },
 };
 
 #define FAMILY(KIND)                                                                          \

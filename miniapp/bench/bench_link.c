@@ -248,20 +248,3 @@ const char *bench_link_way(const bench_link *l)
            : l->by == BENCH_LINK_BULK ? "bulk stores"
                                       : "peer copy";
 }
-
-static void run_many(void *link, int runs)
-{
-    bench_link *l = link;
-    for (int i = 0; i < runs; i++) bench_link_run(l);
-    DEVICE_CALL(l->d, stream_sync, l->stream);
-}
-
-void bench_link_ceiling(ladder_case *c, MPI_Comm comm, const bench_link_message *message, int count)
-{
-    sentence why;
-    bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, comm, BENCH_LINK_SHORTEST, message,
-                                      count, &why);
-    c->ceiling_name = bench_link_way(l);
-    c->ceiling_rate = c->work / bench_world_median_s(l->world, run_many, l);
-    bench_link_destroy(&l);
-}

@@ -38,9 +38,6 @@ void bench_link_run(bench_link *l);
  * comm. */
 int bench_link_wrong(bench_link *l);
 const char *bench_link_way(const bench_link *l); /* "peer copy" */
-/* The ceiling of a case that sends these messages: its work over the bare link, by the slowest rank of the
- * world. Collective over the world. */
-void bench_link_ceiling(ladder_case *c, MPI_Comm comm, const bench_link_message *message, int count);
 
 /* NULL: MPI takes device memory; else why it does not. Asked once; collective over the world. */
 const char *bench_link_unaware(const bench_world *world, device *d);

@@ -207,10 +207,19 @@ double bench_ceiling_rate(bench *b, const char *name)
     return p->rate;
 }
 
-void bench_roof(bench *b, const bench_item *item, bench_point *p)
+void bench_roof(bench *b, const bench_item *item, int index, bench_point *p)
 {
     ladder_case *const c = &p->of;
-    if (isnan(p->rate) || c->ceiling_name) return;
+    const bench_item beside = { .family = item->family, .rung = item->rung->beside };
+    bench_point least;
+    sentence why;
+    if (isnan(p->rate)) return;
+    if (beside.rung) {
+        (void)bench_measure(b, &beside, index, &least, &why);
+        c->ceiling_name = least.of.way;
+        c->ceiling_rate = least.rate;
+        return;
+    }
     c->ceiling_name = item->rung->ceiling;
     c->ceiling_rate = bench_ceiling_rate(b, c->ceiling_name);
     if (isnan(p->flops_per_byte)) return;

@@ -9,7 +9,7 @@
 
 typedef struct bench_point { /* a rung at one set of values */
     ladder_case of;          /* closed. Where it is missing nothing else holds. Its ceiling is what bounds the
-                              * rate, a median as well, by bench_roof where it is not its own; NaN: none */
+                              * rate, a median as well, by bench_roof; NaN: none */
     double flops_per_byte;   /* NaN where flops or bytes are not counted */
     ladder_verdict verdict;  /* not right, too, where it could not be prepared */
     timer_percentiles time_s; /* of one repetition; NaN where it was not timed: wrong, or samples=none */
@@ -47,9 +47,10 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
  * beside it: the median. NaN for NULL, and where it could not be measured. */
 double bench_ceiling_rate(bench *b, const char *name);
 
-/* Sets the point's ceiling: the rung's own, or fma where the point's flops a byte make that the lower one
- * (the roofline). */
-void bench_roof(bench *b, const bench_item *item, bench_point *p);
+/* Sets the ceiling of point number index: what the rung beside it reaches, which is measured now; else the
+ * rung's own, or fma where the point's flops a byte make that the lower one (the roofline). Collective, as
+ * bench_measure. */
+void bench_roof(bench *b, const bench_item *item, int index, bench_point *p);
 
 /* ---- bench_report.c ---- */
 

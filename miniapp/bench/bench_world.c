@@ -54,48 +54,21 @@ bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, b
     return sentence_refuse(&c->missing, "needs at least one row per rank");
 }
 
-void bench_world_set_cell(dtype t, int64_t place, void *cell)
+int bench_world_fill(const ladder_case *c, const decomp *dec, const field_shape *f, void *field)
 {
-    ladder_put(t, cell, 0, t == DTYPE_F32 ? (double)(place % 16777213) : (double)place);
-}
-
-void bench_world_set_field(const decomp *dec, const field_shape *f, void *host)
-{
-    memset(host, 0xff, f->bytes);
-    for (int64_t y = 0; y < f->ny; y++)
-        for (int64_t x = 0; x < f->nx; x++)
-            bench_world_set_cell(f->type, (dec->own.y0 + y) * dec->nx + dec->own.x0 + x,
-                                 field_at(f, host, x, y));
+    const value v = { .kind = VALUE_RANDOM,
+                      .nx_global = dec->nx,
+                      .ny_global = dec->ny,
+                      .x_first = dec->own.x0,
+                      .y_first = dec->own.y0,
+                      .seed = LADDER_SEED };
+    const int code = c->d->fill_bytes(c->d, field, 0xff, f->bytes, c->stream);
+    return code ? code : c->d->value_fill(c->d, f, field, &v, field_own(f), c->stream);
 }
 
 bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
 {
     double wanted;
-    bench_world_set_cell(t, place, &wanted);
+    ladder_random(t, &wanted, place, 1, LADDER_SEED);
     return memcmp(cell, &wanted, dtype_bytes(t)) == 0;
-}
-
-/* ---- ceilings ---- */
-
-static double batch_s(const bench_world *w, void (*run)(void *, int), void *context, int runs)
-{
-    MPI_CHECK(MPI_Barrier(w->top->comm));
-    const double begin_s = timer_now_s();
-    run(context, runs);
-    return timer_slowest_s(timer_now_s() - begin_s, w->top->comm) / runs;
-}
-
-/* Batches last long enough twice before they count: others may have had the core. */
-double bench_world_median_s(const bench_world *w, void (*run)(void *, int), void *context)
-{
-    enum { BATCHES = 7, RUNS_MOST = 2000 };
-    static const double batch_lasts_s = 2e-3;
-    int runs = 1;
-    double batches_s[BATCHES];
-    (void)batch_s(w, run, context, 1);
-    for (int filled = 0; runs < RUNS_MOST && filled < 2;)
-        if (batch_s(w, run, context, runs) * runs >= batch_lasts_s) filled++;
-        else runs *= 2;
-    for (int i = 0; i < BATCHES; i++) batches_s[i] = batch_s(w, run, context, runs);
-    return timer_percentiles_of(batches_s, BATCHES).p50;
 }

@@ -1,6 +1,5 @@
-/* Shared by the families that all ranks climb together: who exchanges with whom, cells that tell their place,
- * and the times of the bare operations that are their ceilings. ladder_case's `world` points at one.
- */
+/* Shared by the families that all ranks climb together: who exchanges with whom, and cells that tell their
+ * place. ladder_case's `world` points at one. */
 #pragma once
 
 #include "ladder/ladder.h"
@@ -39,11 +38,7 @@ void bench_world_grid(bench_cut cut, int ranks, int *ranks_x, int *ranks_y);
 bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,
                         decomp *dec);
 
-/* Sets the cell that tells its global place, those of a whole field around which all is poisoned, and
- * compares one cell. */
-void bench_world_set_cell(dtype t, int64_t place, void *cell);
-void bench_world_set_field(const decomp *dec, const field_shape *f, void *host);
+/* Fills a rank's own cells, on its device, with random ones that tell their global place; around them all is
+ * poisoned. Is that cell, in the host's memory, the one of that place? */
+int bench_world_fill(const ladder_case *c, const decomp *dec, const field_shape *f, void *field);
 bool bench_world_is_cell(dtype t, int64_t place, const void *cell);
-
-/* Seconds of one of `runs` on the slowest rank: the median of batches that last long enough. Collective. */
-double bench_world_median_s(const bench_world *w, void (*run)(void *context, int runs), void *context);

@@ -1,12 +1,13 @@
-#include "check/check.h"
-
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cmd.h"
+#include "base/cmd_key.h"
 #include "base/machine.h"
 #include "bench/bench_link.h"
+#include "check/check.h"
 #include "check/trial.h"
 #include "output/record.h"
 #include "ranks/check.h"
@@ -14,45 +15,73 @@
 #include "ranks/ranks.h"
 #include "run/watchdog.h"
 
+/* ---- the request ---- */
+
+/* in the order of topology_choice */
+static const char *const device_words[] = { "auto", "host", "cuda", NULL };
+
+#define MONTH_S (30 * 24 * 3600.0)
+#define KEY(NAME, KIND, MEMBER, HELP) \
+    .key = NAME, .kind = KIND, .at = offsetof(check_request, MEMBER), .help = HELP
+static const cmd_key keys[] = {
+    { KEY("level", CMD_KEY_WORD, level,
+          "quick (30 s) | full (3 minutes) | soak: rounds of full until time is over, or a signal (quick)"),
+      .word = check_level_words },
+    { KEY("time", CMD_KEY_SECONDS, time_s, "of a soak: 8h, 30m or 90s (8h)"), .least = 1, .most = MONTH_S },
+    { KEY("device", CMD_KEY_WORD, kind,
+          "auto | host | cuda; auto: GPUs, else the host, but exit 3 where there are GPUs that cannot be "
+          "used"),
+      .word = device_words },
+    { KEY("dir", CMD_KEY_FOLDER, dir,
+          "folder in which the file system is tried; nothing is left there (.)") },
+    { KEY("output", CMD_KEY_OUTPUT, output,
+          "file to which a record is appended for each round, or none (check.jsonl)") },
+    { KEY("reference", CMD_KEY_OUTPUT, reference,
+          "rates to compare with: a file of jobs/check_reference, as in inputs/reference, or none (none)") },
+    { KEY("budget", CMD_KEY_SECONDS, budget_s,
+          "seconds of a round (5 in quick, else 20); below 5 all sizes are small, and rates mean little"),
+      .least = 0.01, .most = MONTH_S },
+    { KEY("stall_limit", CMD_KEY_SECONDS, stall_limit_s,
+          "without progress for this time each rank says in which trial it is, and the check ends; 0: never "
+          "(5m)"),
+      .most = MONTH_S },
+};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+
+void check_print_keys(void *file) { cmd_key_print(file, keys, KEYS, 11); }
+
+static bool make_request(check_request *q, int argc, char **argv, sentence *why)
+{
+    *q = (check_request){ .time_s = 8 * 3600,
+                          .budget_s = NAN,
+                          .stall_limit_s = 300,
+                          .dir = ".",
+                          .output = "check.jsonl",
+                          .reference = "" };
+    for (int i = 1; i < argc; i++) {
+        if (!strchr(argv[i], '='))
+            return sentence_refuse(why,
+                                   "unknown word '%.200s'; allowed: fs, or key=value with one of the keys of "
+                                   "`weft check --help`",
+                                   argv[i]);
+        if (!cmd_key_set(keys, KEYS, q, argv[i], why)) return false;
+    }
+    if (isnan(q->budget_s)) q->budget_s = q->level == CHECK_QUICK ? 5 : 20;
+    return true;
+}
+
 /* ---- sizes ---- */
 
 static const double rehearsal_s = 5; /* below this many seconds in a round sizes are small */
 
-enum { REHEARSAL, ON_HOST, ON_GPU };
-static const check_sizes sizes[] = {
-    /* bytes: copied, of a message, of patterns, on disk; cells: edges of a plane and of a matrix */
-    [REHEARSAL] = { 1 << 20, 64 << 10, 4 << 20, 1 << 20, 256, 256, .known_run = 0 },
-    [ON_HOST] = { 32 << 20, 1 << 20, 0, 16 << 20, 2048, 1024, .known_run = 1 },
-    [ON_GPU] = { 256 << 20, 16 << 20, 0, 64 << 20, 8192, 4096, .known_run = 2 },
-};
+static const struct {
+    int64_t message_bytes, ceiling_bytes; /* of what one rank copies */
+    int64_t edge_cells, matrix_cells; /* of planes, which no cache holds; of the matrix of the all-to-all */
+} sizes[] = { [CHECK_SMALL] = { 64 << 10, 1 << 20, 256, 256 },
+              [CHECK_ON_HOST] = { 1 << 20, 32 << 20, 2048, 1024 },
+              [CHECK_ON_GPU] = { 16 << 20, 256 << 20, 8192, 4096 } };
 
 /* ---- rounds ---- */
-
-/* A rank's own trials come first: a host or a file system that is slow must not leave them no time. Filling
- * memory comes late: what frees most of a GPU's memory is followed by some tenths of a second in which copies
- * reach .86 of their rate, as the driver clears what was freed. */
-static const trials *const parts[] = { &trials_own,      &trials_pairs, &trials_host_pairs,
-                                       &trials_patterns, &trials_files, &trials_job };
-enum { PARTS = sizeof parts / sizeof *parts };
-
-/* A line on stderr says which part begins, of a soak once a round. False: an end was asked for. */
-static bool one_round(check *c)
-{
-    static int items[PARTS]; /* of each part, in every round */
-    const bool quick = c->ask->level == CHECK_QUICK;
-    bool more = true;
-    c->repeats_s = 0;
-    for (int i = 0; i < PARTS && more; i++) {
-        const double begin_s = c->now_s;
-        if (quick && c->round > 0 && parts[i]->once) continue;
-        if (c->round == 0) items[i] = parts[i]->count ? parts[i]->count(c) : 1;
-        if (items[i] > 0 && (c->ask->level != CHECK_SOAK || c->round == 0 || i == 0))
-            (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, parts[i]->items);
-        more = trial_part(c, parts[i], &items[i]);
-        if (!quick || !parts[i]->once) c->repeats_s += c->now_s - begin_s;
-    }
-    return more;
-}
 
 /* Verdict and record of all rounds so far. */
 static void judge(check *c, const json_t *head, const check_reference *r, check_verdict *v)
@@ -86,7 +115,7 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
     bool whole, more;
     if (c->top->rank == 0) check_part_begin(c, head);
     do {
-        whole = one_round(c);
+        whole = trial_round(c);
         c->found.rounds += whole;
         if (whole && c->top->rank == 0) {
             judge(c, head, r, &v);
@@ -132,11 +161,11 @@ static void check_open(check *c, topology *top, device *d, const check_request *
     enum { SAMPLES = 5, SAMPLES_OF_FULL = 20 };
     const bool quick = ask->level == CHECK_QUICK, rehearsal = ask->budget_s < rehearsal_s,
                limited = quick && (!rehearsal || fault_asked("slow_trials") >= 0);
-    const check_sizes *const of = &sizes[rehearsal ? REHEARSAL : d->kind == DEVICE_HOST ? ON_HOST : ON_GPU];
+    const check_size size = rehearsal ? CHECK_SMALL : d->kind == DEVICE_HOST ? CHECK_ON_HOST : CHECK_ON_GPU;
     *c = (check){ .ask = ask,
                   .top = top,
                   .d = d,
-                  .sizes = *of,
+                  .size = size,
                   .world = bench_world_create(top, ask->dir),
                   .rungs = { .kind = d->kind,
                              .samples = quick || rehearsal ? SAMPLES : SAMPLES_OF_FULL,
@@ -144,13 +173,13 @@ static void check_open(check *c, topology *top, device *d, const check_request *
                              .output = "",
                              .setting = c->setting,
                              .settings = CHECK_SETTINGS },
-                  .setting = { [CHECK_BYTES] = { "bytes", of->message_bytes },
-                               { "ceiling_bytes", of->ceiling_bytes },
-                               { "nx", of->edge_cells },
-                               { "ny", of->edge_cells },
+                  .setting = { [CHECK_BYTES] = { "bytes", sizes[size].message_bytes },
+                               { "ceiling_bytes", sizes[size].ceiling_bytes },
+                               { "nx", sizes[size].edge_cells },
+                               { "ny", sizes[size].edge_cells },
+                               { "n", sizes[size].matrix_cells },
                                { "radius", 1 },
-                               { "steps", CHECK_BLOCK_STEPS },
-                               { "n", of->matrix_cells } },
+                               { "steps", CHECK_BLOCK_STEPS } },
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
     snprintf(c->part, sizeof c->part, "%s.part", ask->output);
@@ -184,7 +213,8 @@ static int may_begin(const check *c, check_reference *r, sentence *why)
     return 0;
 }
 
-int check_machine(topology *top, device *d, const check_request *ask, const char *command, double begin_s)
+static int check_device(topology *top, device *d, const check_request *ask, const char *command,
+                        double begin_s)
 {
     check c;
     check_reference r = { .name = "" };
@@ -202,5 +232,26 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
     check_close(&c);
     json_decref(head);
     json_decref(started);
+    return status;
+}
+
+int check_command(topology *top, int argc, char **argv, double begin_s)
+{
+    check_request ask;
+    sentence why = { "" }, notes = { "" };
+    if (!agree_or_say(make_request(&ask, argc, argv, &why), &why, top->comm))
+        return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
+    top->device_key = "device";
+    device *d = topology_device(top, ask.kind, topology_threads(top, 0), &why, &notes);
+    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+    if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
+    int status = CHECK_EXIT_USAGE;
+    sentence_set(&why, "%d ranks drive GPU %.12s: start one rank per GPU", top->ranks_on_device, d->uuid);
+    if (agree_or_say(top->ranks_on_device == 1, &why, top->comm)) {
+        char *command = cmd_text(argc, argv);
+        status = check_device(top, d, &ask, command, begin_s);
+        free(command);
+    } else (void)cmd_say(status, "%s", why.text);
+    device_destroy(&d);
     return status;
 }

@@ -75,6 +75,8 @@ void check_page_print(FILE *to, const check_findings *f, const check_verdict *v,
 
 /* ---- the record of a round ---- */
 
+const char *const check_level_words[] = { "quick", "full", "soak", NULL };
+
 static json_t *row_json(const check_row *r)
 {
     return json_pack("{s:s, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:s}", "like",

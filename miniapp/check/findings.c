@@ -1,5 +1,6 @@
-#include "check/findings.h"
+#include "check/verdict.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ const check_like_row check_likes[CHECK_LIKES] = {
     OVER(TRANSPORT_NCCL, "nccl"),
     [CHECK_HEAT_ALL] = { "heat_all", "heat, all ranks", CHECK_JOB, cells },
     [CHECK_TRANSPOSE_ALL] = { "transpose_all", "transpose, all ranks", CHECK_JOB, cells },
-    [CHECK_DISK_WRITE] = { "disk_write", "raw write", CHECK_DISK, bytes },
+    [CHECK_DISK_WRITE] = { "disk_write", "raw write", CHECK_DISK, bytes, "io/write_slabs" },
     [CHECK_CHECKPOINT] = { "checkpoint", "checkpoint", CHECK_DISK, bytes, "io/write_slabs" },
 };
 
@@ -66,7 +67,9 @@ void check_findings_add(check_findings *f, check_figure figure, const char *wron
     f->figure[f->figures++] = figure;
 }
 
-void check_part_name(sentence *out, const check_findings *f, check_part part, int a, int b)
+/* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)". a: a rank of it, of a link the lower one; -1: all of
+ * that kind. */
+static void part_name(sentence *out, const check_findings *f, check_part part, int a, int b)
 {
     static const char *const all[] = { "all GPUs alike",  "all links of ranks alike",
                                        "all hosts alike", "all links of hosts alike",
@@ -80,4 +83,87 @@ void check_part_name(sentence *out, const check_findings *f, check_part part, in
     else if (part == CHECK_HOST) sentence_set(out, "host %s (ranks from %d on)", r->host, a);
     else if (part == CHECK_LINK) sentence_set(out, "link of ranks %d and %d (%s)", a, b, r->host);
     else sentence_set(out, "link of hosts %s and %s", r->host, f->rank[b].host);
+}
+
+/* ---- the suspect and its evidence ---- */
+
+const double check_least = 0.03046;
+
+bool check_suspect_is(check_verdict *v, const check_findings *f, check_part part, int a, int b)
+{
+    check_suspect *s = &v->suspect;
+    const int low = b >= 0 && b < a ? b : a, high = b >= 0 && b < a ? a : b;
+    sentence name;
+    part_name(&name, f, part, low, high);
+    if (s->name.text[0]) return strcmp(s->name.text, name.text) == 0;
+    if (a < 0 && part != CHECK_DISK) part = CHECK_JOB;
+    *s = (check_suspect){ part, low, high, .factor = 1, .confidence = 1, .name = name };
+    return true;
+}
+
+void check_add_evidence(check_verdict *v, check_like like, double factor)
+{
+    check_suspect *s = &v->suspect;
+    v->row[like].verdict = CHECK_SLOW;
+    s->factor = fmin(s->factor, factor);
+    sentence_add(&s->evidence, "%s%s %.0f %%", s->rows++ > 0 ? "; " : "", check_likes[like].name,
+                 100 * factor);
+}
+
+/* ---- the reference ---- */
+
+/* Rates that are not there are NaN. */
+static bool read_rates(json_t *rates, check_reference *out, json_error_t *error)
+{
+    bool ok = true;
+    for (int l = 0; l < CHECK_LIKES; l++) {
+        json_t *const rate = json_object_get(rates, check_likes[l].key);
+        out->low[l] = out->high[l] = NAN;
+        ok = ok && (!rate || json_unpack_ex(rate, error, 0, "{s:F, s:F, s:i}", "low", &out->low[l], "high",
+                                            &out->high[l], "machines", &out->machines[l]) == 0);
+    }
+    return ok;
+}
+
+bool check_reference_read(const char *path, check_reference *out, sentence *why)
+{
+    const char *gpu = "", *const slash = strrchr(path, '/');
+    json_error_t error;
+    json_t *rates = NULL, *const o = json_load_file(path, 0, &error);
+    *out = (check_reference){ .ranks = 0 };
+    const bool ok = o &&
+                    json_unpack_ex(o, &error, 0, "{s:s, s:i, s:i, s:o}", "gpu", &gpu, "ranks", &out->ranks,
+                                   "hosts", &out->hosts, "rates", &rates) == 0 &&
+                    read_rates(rates, out, &error);
+    snprintf(out->gpu, sizeof out->gpu, "%s", gpu);
+    snprintf(out->name, sizeof out->name, "%s", slash ? slash + 1 : path);
+    json_decref(o);
+    return ok || sentence_refuse(why, "reference = %s: no reference that jobs/check_reference wrote: %s",
+                                 path, error.text);
+}
+
+/* A rate repeats if two machines or more have it and differ by little; others are shown alone. Rates of all
+ * ranks together are those of as many. Where all components of a row lie below, these are the suspect, else
+ * the slowest one. */
+void check_judge_by_reference(const check_findings *f, const check_reference *r, double errors,
+                              check_verdict *v)
+{
+    check_suspect *s = &v->suspect;
+    const bool named = s->name.text[0];
+    for (check_row *row = v->row; row < v->row + CHECK_LIKES; row++) {
+        const check_part part = check_likes[row->like].part;
+        const double low = r->low[row->like], high = r->high[row->like];
+        const bool all = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
+        if (isnan(low) || (all && (r->ranks != f->ranks || r->hosts != f->hosts))) continue;
+        row->reference = sqrt(low * high);
+        row->is_judged =
+            row->rounds >= CHECK_ROUNDS_LEAST && r->machines[row->like] > 1 && log(high / low) <= check_least;
+        const double limit = low * exp(-fmax(check_least, errors * row->spread));
+        const bool alike = row->count > 1 && row->most < limit;
+        if (!row->is_judged || named || row->least >= limit ||
+            !check_suspect_is(v, f, part, alike ? -1 : row->least_a, alike ? -1 : row->least_b))
+            continue;
+        if (s->rows == 0) sentence_set(&s->evidence, "below the reference: ");
+        check_add_evidence(v, row->like, row->least / row->reference);
+    }
 }

@@ -7,6 +7,7 @@
 #include <sys/time.h>
 
 #include "base/cmd.h"
+#include "check/check.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
@@ -51,50 +52,12 @@ void trial_unwatch(void)
 
 /* ---- what a trial finds ---- */
 
-void trial_name(check *c, const char *name)
+/* name: lives as long as the process. */
+static void begin(check *c, const char *name)
 {
     c->trial = name;
     watchdog_step(c->round + 1);
     watchdog_phase(name);
-}
-
-void trial_figure(check *c, check_figure f, const timer_percentiles *t, const sentence *wrong)
-{
-    trial_report *const m = &c->mine;
-    if (m->figures == TRIAL_FIGURES || (wrong->text[0] && m->wrong.text[0]))
-        return; /* the first that is wrong is enough to blame */
-    if (wrong->text[0]) m->wrong = *wrong;
-    f.round = c->round;
-    f.noise = (t->p90 - t->min) / t->p50 / sqrt((double)t->count);
-    m->figure[m->figures++] = f;
-}
-
-/* A plane counts its cells, and a pair of ranks or hosts its fastest sample, as it does its best round. */
-static double rate_of(const check *c, check_like like, const bench_point *p)
-{
-    const check_like_row *t = &check_likes[like];
-    const double edge = (double)c->sizes.edge_cells;
-    if (t->steps) return edge * edge * t->steps / p->time_s.p50;
-    return t->part == CHECK_LINK || t->part == CHECK_HOST_LINK ? p->rate * p->time_s.p50 / p->time_s.min
-                                                               : p->rate;
-}
-
-void trial_rung(check *c, check_figure f, const bench_item *own, bool speaks)
-{
-    bench_point p;
-    bench_item item;
-    sentence why;
-    c->rungs.type = check_likes[f.like].type;
-    if (!own && !bench_request_find(c->d->kind, check_likes[f.like].rung, &item)) return;
-    if (!bench_measure(&c->bench, own ? own : &item, 0, &p, &why)) return;
-    if (p.of.missing.text[0]) trial_left_out(c, "%s: %.400s", check_likes[f.like].name, p.of.missing.text);
-    if (p.of.missing.text[0] || !speaks) return;
-    f.rate = rate_of(c, f.like, &p);
-    trial_figure(c, f, &p.time_s, &p.verdict.why);
-    if (f.like != CHECK_CHECKPOINT || !p.verdict.right) return;
-    f.like = CHECK_DISK_WRITE;
-    f.rate = p.of.ceiling_rate;
-    trial_figure(c, f, &p.time_s, &p.verdict.why);
 }
 
 void trial_left_out(check *c, const char *format, ...)
@@ -106,6 +69,215 @@ void trial_left_out(check *c, const char *format, ...)
     sentence_set_list(&what, format, args);
     va_end(args);
     sentence_add(s, "%s%.500s", s->text[0] ? "; " : "", what.text);
+}
+
+/* A figure of one component, of repeats that took t; of wrong bits, where the sentence is not empty. */
+static void report_figure(check *c, check_figure f, const timer_percentiles *t, const sentence *wrong)
+{
+    trial_report *const m = &c->mine;
+    if (m->figures == TRIAL_FIGURES || (wrong->text[0] && m->wrong.text[0]))
+        return; /* the first that is wrong is enough to blame */
+    if (wrong->text[0]) m->wrong = *wrong;
+    f.round = c->round;
+    f.noise = (t->p90 - t->min) / t->p50 / sqrt((double)t->count);
+    m->figure[m->figures++] = f;
+}
+
+/* The rung of the figure's like, verified and timed by all ranks of c->bench.world; the one that speaks
+ * reports its rate, or that it was wrong. A plane counts its cells, and a pair of ranks or hosts its fastest
+ * sample, as it does its best round. No figure: this device has no such rung, or no memory for it, or it
+ * cannot run here. */
+static void try_rung(check *c, check_figure f, bool speaks)
+{
+    const check_like_row *const t = &check_likes[f.like];
+    const bool pair = t->part == CHECK_LINK || t->part == CHECK_HOST_LINK;
+    bench_point p;
+    bench_item item;
+    sentence why;
+    if (!t->rung) item = known_run_item(c, (int)f.like - CHECK_HEAT_ALL);
+    else if (!bench_request_find(c->d->kind, t->rung, &item)) return;
+    if (f.like == CHECK_DISK_WRITE)
+        item.rung = item.rung->beside; /* the raw writes that bound a checkpoint */
+    c->rungs.type = t->type;
+    if (!bench_measure(&c->bench, &item, 0, &p, &why)) return;
+    if (p.of.missing.text[0]) trial_left_out(c, "%s: %.400s", t->name, p.of.missing.text);
+    if (p.of.missing.text[0] || !speaks) return;
+    f.rate = t->steps ? (double)p.of.size * t->steps / p.time_s.p50
+             : pair   ? p.rate * p.time_s.p50 / p.time_s.min
+                      : p.rate;
+    report_figure(c, f, &p.time_s, &p.verdict.why);
+}
+
+/* ---- each rank's own device: of GPUs all at once, but copies to and from the host in turns; of processors,
+ * which slow each other by their clocks, caches and memory, in turns ---- */
+
+static const check_like first_own = CHECK_COPY, last_own = CHECK_FROM_HOST;
+
+static bool takes_turns(const check *c, check_like like)
+{
+    return check_likes[like].turns || c->d->kind == DEVICE_HOST;
+}
+
+static int turns_of(const check *c, check_like like) { return takes_turns(c, like) ? c->most_here : 1; }
+
+static int count_own(const check *c)
+{
+    int items = 0;
+    for (check_like l = first_own; l <= last_own; l++) items += turns_of(c, l);
+    return items;
+}
+
+static void try_own(check *c, int item)
+{
+    enum { LONGER = 50 }; /* a GPU's clock takes half a second to come down */
+    const int samples = c->rungs.samples;
+    check_like l = first_own;
+    for (; item >= turns_of(c, l); l++) item -= turns_of(c, l);
+    const bool turns = takes_turns(c, l);
+    begin(c, check_likes[l].name);
+    if (turns && c->number != item) return;
+    if (!turns) c->bench.meet = c->top->comm;
+    if ((l == CHECK_FMA_F32 || l == CHECK_FMA_F64) && c->d->kind == DEVICE_CUDA) c->rungs.samples *= LONGER;
+    c->bench.trusted = c->ask->level == CHECK_QUICK && c->round > 0; /* all was right in the first round */
+    try_rung(c, (check_figure){ .like = l, .a = c->top->rank, .b = -1, .alone = turns }, true);
+    c->bench.trusted = false;
+    c->rungs.samples = samples;
+    c->bench.meet = MPI_COMM_NULL;
+}
+
+/* All of a GPU but a margin, for what the driver and MPI still take; a part of a host, where others compute
+ * too. */
+static int64_t free_share_bytes(const check *c)
+{
+    const int64_t host_most = (int64_t)(c->ask->level == CHECK_QUICK ? 64 : 1024) << 20;
+    host_limit by;
+    const int64_t bytes = (int64_t)topology_free_bytes(c->top, c->d, &by);
+    if (c->d->kind == DEVICE_CUDA) return bytes - bytes / 16;
+    return bytes / 4 < host_most ? bytes / 4 : host_most;
+}
+
+static void try_patterns(check *c, int item)
+{
+    check_figure f = { .like = CHECK_PATTERNS, .a = c->top->rank, .b = -1 };
+    begin(c, check_likes[f.like].name);
+    const int64_t bytes = c->size == CHECK_SMALL ? 4 << 20 : free_share_bytes(c);
+    MPI_CHECK(MPI_Barrier(c->top->comm)); /* no rank takes memory that another still counts as free */
+    const check_patterns p = check_patterns_try(c->d, c->bench.stream, bytes, c->top->rank, c->round);
+    f.rate = 2.0 * (double)p.bytes / p.time_s.p50;
+    if (p.bytes > 0) report_figure(c, f, &p.time_s, &p.wrong);
+}
+
+/* ---- pairs of ranks of a host, and of hosts by all their ranks at once, in rounds as of a tournament (the
+ * circle method, a 1-factorisation of the complete graph): in each of n - 1 rounds, n where n is odd, each
+ * has another partner, so that all pairs meet in that many rounds. A pair has a communicator of its own: no
+ * rate waits for another pair ---- */
+
+static int rounds_of(int n) { return n < 2 ? 0 : n - 1 + n % 2; }
+
+int trial_partner(int n, int round, int one)
+{
+    const int last = n + n % 2 - 1; /* its seat stays, and is empty where n is odd; the others go round a
+                                     * circle of as many */
+    int other;
+    if (round >= rounds_of(n)) return -1;
+    if (one == last) other = round;
+    else if (one == round) other = last;
+    else other = (2 * round - one + 2 * last) % last;
+    return other < n ? other : -1;
+}
+
+/* Ranks that give the same number `together` meet, in the order of `place`: two ranks, whose lower one sends
+ * to the other one, then the other one, then both; or all of two hosts that have a partner there. mine,
+ * other: these ranks, or the first ones of these hosts. MPI_UNDEFINED: this one does not meet any. Collective
+ * over all ranks. */
+static void meet(check *c, int mine, int other, bool of_hosts, int together, int place)
+{
+    const int a = mine < other ? mine : other, b = mine < other ? other : mine;
+    topology top = *c->top; /* `rank` stays that of all */
+    MPI_CHECK(MPI_Comm_split(c->top->comm, together, place, &top.comm));
+    if (together == MPI_UNDEFINED) return;
+    MPI_CHECK(MPI_Comm_set_errhandler(top.comm, MPI_ERRORS_RETURN));
+    top.ranks = ranks_count(top.comm);
+    bench_world world = bench_world_create(&top, c->world.dir);
+    const bool speaks = ranks_mine(top.comm) == 0;
+    world.link = b == a + 1 ? a : -1;
+    c->bench.world = &world;
+    for (; world.sender < 2 && !of_hosts; world.sender++) {
+        const int from = world.sender ? b : a;
+        try_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = from, .b = a + b - from }, speaks);
+    }
+    const check_like both = of_hosts ? CHECK_HOST_PAIR : CHECK_PAIR_BOTH;
+    try_rung(c, (check_figure){ .like = both, .a = a, .b = b }, speaks);
+    c->bench.world = &c->world;
+    bench_world_destroy(&world);
+    MPI_CHECK(MPI_Comm_free(&top.comm));
+}
+
+/* The rank of that host with that number there; -1: none. */
+static int rank_there(const hosts *h, int host, int number)
+{
+    if (host < 0 || number < 0 || number >= h->begin[host + 1] - h->begin[host]) return -1;
+    return h->rank[h->begin[host] + number];
+}
+
+static int count_pairs(const check *c) { return rounds_of(c->most_here); }
+
+static void try_pairs(check *c, int round)
+{
+    const int mine = c->top->rank, number = trial_partner(c->here, round, c->number),
+              other = rank_there(c->top->where, c->top->where->of[mine], number);
+    begin(c, "pairs of ranks");
+    meet(c, mine, other, false, other < 0 ? MPI_UNDEFINED : mine < other ? mine : other, mine);
+}
+
+static int count_hosts(const check *c) { return rounds_of(c->top->hosts); }
+
+static void try_hosts(check *c, int round)
+{
+    const hosts *h = c->top->where;
+    const int host = h->of[c->top->rank], other = trial_partner(h->count, round, host);
+    const bool paired = rank_there(h, other, c->number) >= 0;
+    begin(c, "pairs of hosts");
+    meet(c, rank_there(h, host, 0), rank_there(h, other, 0), true,
+         !paired        ? MPI_UNDEFINED
+         : host < other ? host
+                        : other,
+         2 * c->number + (host > other));
+}
+
+/* ---- all ranks together, of which rank 0 speaks: files; by each transport a ring and an all-to-all, then
+ * runs of the program ---- */
+
+/* Rank 0 reports what all ranks have alike. */
+static void try_together(check *c, check_like like)
+{
+    try_rung(c, (check_figure){ .like = like, .a = -1, .b = -1 }, c->top->rank == 0);
+}
+
+static void try_files(check *c, int item)
+{
+    static const int64_t disk_bytes[] = { 1 << 20, 16 << 20, 64 << 20 }; /* by size, of all ranks */
+    int64_t *const bytes = &c->setting[CHECK_BYTES].value, message_bytes = *bytes;
+    begin(c, check_likes[CHECK_CHECKPOINT].name);
+    *bytes = disk_bytes[c->size] / c->top->ranks;
+    try_together(c, CHECK_CHECKPOINT);
+    try_together(c, CHECK_DISK_WRITE);
+    *bytes = message_bytes;
+}
+
+static int transports_of(const check *c)
+{
+    return c->top->ranks == 1 ? 0 : c->d->kind == DEVICE_CUDA ? 2 * TRANSPORT_KINDS : 2; /* staged alone */
+}
+
+static int count_job(const check *c) { return transports_of(c) + KNOWN_RUNS; }
+
+static void try_job(check *c, int item)
+{
+    const int run = item - transports_of(c), by = item / 2;
+    const int like = run >= 0 ? CHECK_HEAT_ALL + run : (item % 2 ? CHECK_ALLTOALL : CHECK_RING) + by;
+    begin(c, check_likes[like].name);
+    try_together(c, (check_like)like);
 }
 
 /* ---- reports ---- */
@@ -144,7 +316,28 @@ double trial_tell(check *c, double number)
     return number;
 }
 
-/* ---- trials ---- */
+/* ---- rounds ---- */
+
+/* A rank's own trials come first: a host or a file system that is slow must not leave them no time. Filling
+ * memory comes late: what frees most of a GPU's memory is followed by some tenths of a second in which copies
+ * reach .86 of their rate, as the driver clears what was freed. */
+static const struct part {
+    const char *items;
+    double until; /* the fraction of the limit from which on no item begins; the first round begins nothing in
+                   * the second half, so that a second one has time */
+    bool once;    /* a quick check has it in the first round alone: figures of one component, which rounds
+                   * compare with nothing */
+    int (*count)(const check *c); /* its items, where time suffices; NULL: one */
+    void (*try)(check *c, int item);
+} parts[] = {
+    { "trials of ranks by themselves", 0.30, false, count_own, try_own },
+    { "rounds of pairs", 0.34, false, count_pairs, try_pairs },
+    { "rounds of pairs of hosts", 0.36, false, count_hosts, try_hosts },
+    { "fillings of memory", INFINITY, true, NULL, try_patterns },
+    { "trials of files", INFINITY, true, NULL, try_files },
+    { "trials of all ranks together", 0.50, true, count_job, try_job },
+};
+enum { PARTS = sizeof parts / sizeof *parts };
 
 /* WEFT_FAULT=slow_trials:SECONDS: by this clock each trial takes that long, and nothing else any time. */
 static double seconds_so_far(const check *c)
@@ -155,7 +348,7 @@ static double seconds_so_far(const check *c)
     return trial_s > 0 ? tried * trial_s : timer_now_s() - c->begin_s;
 }
 
-static bool try_item(check *c, const trials *t, int item)
+static bool try_item(check *c, const struct part *t, int item)
 {
     c->mine = (trial_report){ .rank = c->top->rank };
     c->item = item;
@@ -167,15 +360,27 @@ static bool try_item(check *c, const trials *t, int item)
     return now_s >= 0;
 }
 
-bool trial_part(check *c, const trials *t, int *items)
+bool trial_round(check *c)
 {
+    static int items[PARTS]; /* of each part, in every round */
+    const bool quick = c->ask->level == CHECK_QUICK;
     bool more = true;
-    for (int i = 0; i < *items && more; i++) {
-        if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
-        else {
-            trial_left_out(c, "no time for %d of %d %s", *items - i, *items, t->items);
-            *items = i;
+    c->repeats_s = 0;
+    for (int k = 0; k < PARTS && more; k++) {
+        const struct part *t = &parts[k];
+        const double begin_s = c->now_s;
+        if (quick && c->round > 0 && t->once) continue;
+        if (c->round == 0) items[k] = t->count ? t->count(c) : 1;
+        if (items[k] > 0 && (c->ask->level != CHECK_SOAK || c->round == 0 || k == 0))
+            (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, t->items);
+        for (int i = 0; i < items[k] && more; i++) {
+            if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
+            else {
+                trial_left_out(c, "no time for %d of %d %s", items[k] - i, items[k], t->items);
+                items[k] = i;
+            }
         }
+        if (!quick || !t->once) c->repeats_s += c->now_s - begin_s;
     }
     return more;
 }

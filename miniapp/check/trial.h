@@ -13,18 +13,25 @@
 #pragma once
 
 #include "bench/bench_measure.h"
-#include "check/check.h"
 #include "check/verdict.h"
 
-/* How much of each: the same in all rounds, since rates of one like are compared. */
-typedef struct check_sizes {
-    int64_t ceiling_bytes, message_bytes; /* of what one rank copies; of pairs and rings */
-    int64_t pattern_bytes, disk_bytes;    /* of memory with patterns, 0: what is free; what all ranks write */
-    int64_t edge_cells, matrix_cells;     /* of the planes that a rank sweeps, which no cache holds; of the
-                                           * matrix of the all-to-all */
-    int known_run; /* the size of runs of the program, of several whose bits are known */
-} check_sizes;
+typedef enum check_level { CHECK_QUICK, CHECK_FULL, CHECK_SOAK } check_level;
+extern const char *const check_level_words[]; /* NULL ends them */
 
+/* The request of the command line, checked. */
+typedef struct check_request {
+    check_level level;
+    topology_choice kind;
+    double time_s;        /* of all rounds of a soak; else they end with budget_s */
+    double budget_s;      /* of a round */
+    double stall_limit_s; /* 0: nothing watches */
+    /* These point into argv or are constants. */
+    const char *dir;                /* where files are written and deleted */
+    const char *output, *reference; /* "" none */
+} check_request;
+
+/* How much of each trial: the same in all rounds, since rates of one like are compared. */
+typedef enum check_size { CHECK_SMALL, CHECK_ON_HOST, CHECK_ON_GPU } check_size;
 enum { CHECK_BYTES, CHECK_SETTINGS = 7 }; /* bytes: of a message, or of what a rank writes */
 
 enum { TRIAL_FIGURES = 4 };
@@ -43,7 +50,7 @@ typedef struct check {
     int most_here;    /* ranks of the host that has the most */
     MPI_Comm reports; /* of all ranks; owned */
     char part[4200];  /* the path of OUTPUT.part */
-    check_sizes sizes;
+    check_size size;
     bench_world world;
     bench_request rungs; /* what bench is told, */
     bench_setting setting[CHECK_SETTINGS];
@@ -59,61 +66,37 @@ typedef struct check {
     double repeats_s;     /* of this round, without what the next one leaves out */
 } check;
 
-/* A part of a round. */
-typedef struct trials {
-    const char *items; /* "rounds of pairs" */
-    double until;      /* the fraction of the limit from which on no item begins; the first round begins
-                        * nothing in the second half, so that a second one has time */
-    bool once;         /* a quick check has it in the first round alone: figures of one component, which
-                        * rounds compare with nothing */
-    int (*count)(const check *c);    /* its items, where time suffices; NULL: one */
-    void (*try)(check *c, int item); /* names the trial, then measures and reports. Collective */
-} trials;
+/* All parts of a round; a line on stderr says which one begins, of a soak once a round. False on all ranks:
+ * an end was asked for. Collective, as is the next. */
+bool trial_round(check *c);
+/* Rank 0's number for all, who sleep until it comes. */
+double trial_tell(check *c, double number);
+/* The trials are over: no signal ends the process any more. Before MPI_Finalize. */
+void trial_unwatch(void);
+/* Rank 0's, in the first round: what is not tried, and why. */
+__attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
+/* The partner of `one` of n in that round of pairs; -1: it has none, as one has in each round where n is odd.
+ */
+int trial_partner(int n, int round, int one);
 
-/* trials_own.c: each rank's own device: patterns over its share of free memory; memory, arithmetic, sweeps,
- * copies to and from the host: of GPUs all at once, but those of copies in turns, of processors in turns. */
-extern const trials trials_patterns, trials_own;
-/* trials_pairs.c: every pair of ranks of a host, as many at once as there are ranks for; every pair of hosts,
- * by all their ranks at once. */
-extern const trials trials_pairs, trials_host_pairs;
-/* The partner of `one` of n in that round; -1: it has none, as one has in each round where n is odd. */
-int trials_partner(int n, int round, int one);
-/* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program; a checkpoint. */
-extern const trials trials_job, trials_files;
+/* ---- known_run.c: runs of the program, whose bits are known, as rungs of bench; of each size two ---- */
+
+enum { KNOWN_RUNS = 2 };
+bench_item known_run_item(const check *c, int run);
+
+/* ---- patterns.c ---- */
 
 /* Patterns over free memory: all of it is filled, then all of it is compared, so that a bit that does not
  * hold, or an address that reaches another place, is seen wherever it is. */
 typedef struct check_patterns {
     int64_t bytes;            /* that could be had; 0: none, and nothing else holds */
-    sentence wrong;           /* pattern, chunk, offset, what was written and read; "" where all was right */
+    sentence wrong;           /* pattern, place, what was written and read; "" where all was right */
     timer_percentiles time_s; /* of a pass: all bytes written, and read; NaN where some was wrong */
-    double rate;              /* bytes/s, each byte counted twice */
 } check_patterns;
 
-/* bytes: at most, in chunks of an eighth of it or 1 GiB. No memory of two ranks, and none of two rounds, has
+/* bytes: at most; less where not all can be had at once. No memory of two ranks, and none of two rounds, has
  * the same words. Ends the job where a call of the device fails; waits for it. */
-void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round, check_patterns *out);
-
-/* All items of a part, of which *items is the number, which the first round makes less where time is over.
- * False on all ranks: an end was asked for. Collective. */
-bool trial_part(check *c, const trials *t, int *items);
-/* Rank 0's number for all, who sleep until it comes. Collective. */
-double trial_tell(check *c, double number);
-/* The trials are over: no signal ends the process any more. Before MPI_Finalize. */
-void trial_unwatch(void);
-
-/* ---- for the functions that try an item ---- */
-
-/* name: lives as long as the process. */
-void trial_name(check *c, const char *name);
-/* The rung of the figure's like, or one that bench does not list, verified and timed by all ranks of
- * c->bench.world; the one that speaks reports its rate, or that it was wrong. No figure: this device has no
- * such rung, or no memory for it, or it cannot run here. */
-void trial_rung(check *c, check_figure f, const bench_item *own, bool speaks);
-/* A figure of one component, of repeats that took t; of wrong bits, where the sentence is not empty. */
-void trial_figure(check *c, check_figure f, const timer_percentiles *t, const sentence *wrong);
-/* Rank 0's, in the first round: what is not tried, and why. */
-__attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
+check_patterns check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round);
 
 /* ---- check_report.c ---- */
 

@@ -145,8 +145,14 @@ static bool is_low(const unit *u, const check_row *row)
 static void put_like(units *t, check_like like, check_row *row)
 {
     unit *const end = t->unit + t->count;
-    *row = (check_row){ .like = like, .least = INFINITY, .least_a = -1, .least_b = -1, .smallest = 1 };
-    row->noise = row->reference = NAN;
+    *row = (check_row){ .like = like,
+                        .least = INFINITY,
+                        .least_a = -1,
+                        .least_b = -1,
+                        .smallest = 1,
+                        .noise = NAN,
+                        .reference = NAN,
+                        .verdict = row->verdict };
     for (int c = 0; c < t->columns; c++) { /* the last one is that of all rounds */
         row->count = column_of(t, like, c, &row->median);
         if (row->count > 0 && c < t->columns - 1) row->rounds = c + 1;
@@ -170,8 +176,7 @@ static void put_like(units *t, check_like like, check_row *row)
     }
 }
 
-/* The verdict gets the rows of the last kind. */
-static units units_create(const check_findings *f, double errors, unit_kind kind, check_verdict *v)
+static units units_create(const check_findings *f, double errors, unit_kind kind)
 {
     units t = { f, errors, .columns = f->rounds + 2 }; /* the round under way has figures too */
     int figures = 0;
@@ -190,7 +195,6 @@ static units units_create(const check_findings *f, double errors, unit_kind kind
         u->x[g.round] = fmax(u->x[g.round], g.best);
         u->best = u->x[t.columns - 1] = fmax(u->best, g.best);
     }
-    for (int l = 0; l < CHECK_LIKES; l++) put_like(&t, (check_like)l, &v->row[l]);
     return t;
 }
 
@@ -256,19 +260,23 @@ static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
     }
 }
 
+/* The verdict keeps the rows of the last kind. */
+static void judge_kind(const check_findings *f, double errors, unit_kind kind, check_verdict *v)
+{
+    units t = units_create(f, errors, kind);
+    for (int l = 0; l < CHECK_LIKES; l++) put_like(&t, (check_like)l, &v->row[l]);
+    if (!v->suspect.name.text[0]) judge_slow(&t, kind, v);
+    for (int i = 0; i < t.count; i++) free(t.unit[i].x);
+    free(t.unit);
+    free(t.scratch);
+}
+
 void check_judge(const check_findings *f, const check_reference *r, check_verdict *v)
 {
     const double errors = sqrt(2 * log(100 * ((double)f->figures / (f->rounds + 1) + 1)));
-    units all[UNIT_KINDS];
     *v = (check_verdict){ .word = CHECK_NOT_JUDGED };
-    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) all[kind] = units_create(f, errors, kind, v);
     judge_wrong(f, v);
-    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) {
-        if (!v->suspect.name.text[0]) judge_slow(&all[kind], kind, v);
-        for (int i = 0; i < all[kind].count; i++) free(all[kind].unit[i].x);
-        free(all[kind].unit);
-        free(all[kind].scratch);
-    }
+    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) judge_kind(f, errors, kind, v);
     if (r->name[0]) check_judge_by_reference(f, r, errors, v);
     for (const check_row *row = v->row; row < v->row + CHECK_LIKES; row++)
         if (row->smallest < looked_for || row->is_judged) v->word = CHECK_DELIVERS;

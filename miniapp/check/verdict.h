@@ -1,22 +1,107 @@
-/* The plain verdict of a check: which figures are slow or wrong, and the part of the machine that is low by
- * the most errors in all rows together. Pure functions of findings and references.
+/* The measurements of `weft check`, gathered on rank 0, and the plain verdict on them: which figures are slow
+ * or wrong, and the part of the machine that is low by the most errors in all rows together. Pure functions.
  *
- * A row holds the figures of one like. A component's figure is its best round, since load of others only ever
- * makes it slower. It is low where it lies below the median of its peers by more than 3 %, and in nine rounds
- * of ten by a third of that. An error is the noise of the rounds or the spread of the peers; those of all
- * rows in which a part is low add up. It is slow by more errors than chance allows in one of a hundred
- * checks; a host or a rank also where its best is less than half of theirs in most rows, three or more, and a
- * pair in two of its three from seven rounds on. Hosts are compared first, each by its best rank,
- * then ranks, each by its best pair, then pairs: a part that is slow in all that it takes part in is found
- * before what it makes slow.
+ * A component is what may be to blame: a GPU (or, on the host device, a rank's share of its host), the link
+ * of two ranks, a host, the link of two hosts, the disk, or the job as a whole. A figure is one rate of one
+ * component in one round. Nothing wrong is timed: a figure of wrong bits has no rate.
+ *
+ * A row holds the figures of one like, and docs/check.md says what is low in it. An error is the noise of the
+ * rounds or the spread of the peers; those of all rows in which a part is low add up. It is slow by more
+ * errors than chance allows in one of a hundred checks. Hosts are compared first, then ranks, then pairs: a
+ * part that is slow in all that it takes part in is found before what it makes slow.
  *
  * Disadvantage: one part is named, the lowest, also of several that are slow: jobs/judge finds all of them in
  * the same record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.2 s for 1024. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "check/findings.h"
+#include "core/sentence.h"
+#include "device/device.h"
+#include "transports/transport.h"
+
+typedef enum check_part {
+    CHECK_GPU,
+    CHECK_LINK,
+    CHECK_HOST,
+    CHECK_HOST_LINK,
+    CHECK_DISK,
+    CHECK_JOB
+} check_part;
+extern const char *const check_part_keys[];
+
+/* The kinds of figures; those of one like are compared with each other. A rate of a pair is that of one way,
+ * of two hosts one way of one rank, of rings and all-to-alls that out of a rank; of the rest of a GPU, or of
+ * all ranks together. A copy counts its bytes twice. */
+typedef enum check_like {
+    CHECK_PATTERNS,
+    CHECK_COPY,
+    CHECK_READ,
+    CHECK_FMA_F32,
+    CHECK_FMA_F64,
+    CHECK_HEAT_SINGLE, /* single steps */
+    CHECK_HEAT_BLOCKS, /* temporal blocks */
+    CHECK_TRANSPOSE,
+    CHECK_TO_HOST,
+    CHECK_FROM_HOST,
+    CHECK_PAIR_ONEWAY, /* from rank a to rank b of a host */
+    CHECK_PAIR_BOTH,   /* both ways at once; a < b */
+    CHECK_HOST_PAIR,   /* all ranks of two hosts at once, both ways; a < b are each host's first rank */
+    CHECK_RING,        /* + transport_kind */
+    CHECK_ALLTOALL = CHECK_RING + TRANSPORT_KINDS,     /* + transport_kind */
+    CHECK_HEAT_ALL = CHECK_ALLTOALL + TRANSPORT_KINDS, /* a run of the program */
+    CHECK_TRANSPOSE_ALL,
+    CHECK_DISK_WRITE,
+    CHECK_CHECKPOINT,
+    CHECK_LIKES
+} check_like;
+
+enum { CHECK_BLOCK_STEPS = 8 };
+typedef struct check_like_row {
+    const char *key, *name; /* "ring_peer" in records and references; "ring over peer" for people */
+    check_part part;
+    const char *unit; /* of the rate: "B/s", "flop/s" or "cells/s" */
+    const char *rung; /* of `weft bench`; NULL: patterns, and runs of the program */
+    dtype type;       /* f32 where it is not said */
+    int steps;        /* over a plane: its cells count so often; 0: the rung's own rate */
+    bool turns;       /* the ranks of a host one after another: they share the bus to its memory */
+} check_like_row;
+extern const check_like_row check_likes[CHECK_LIKES];
+
+typedef struct check_figure {
+    check_like like;
+    int a, b;     /* ranks: b = -1 but of a link; a = -1 of the job and the disk */
+    bool alone;   /* the ranks of a host took turns */
+    int round;    /* from 0 */
+    double rate;  /* the median of its repeats; NaN: wrong bits */
+    double noise; /* of the median: (p90 - min) / p50 / sqrt(repeats) */
+    char *wrong;  /* NULL, or step, place, pattern: "word 123 of 4 GiB: wrote 0x..., read 0x..."; owned */
+} check_figure;
+
+typedef struct check_rank { /* a rank and the device that it drives */
+    char host[64];
+    int first_of_host;                                            /* the lowest rank of the same host */
+    char gpu[64], uuid[DEVICE_UUID_BYTES], pci[DEVICE_PCI_BYTES]; /* "" on the host device */
+} check_rank;
+
+typedef struct check_findings {
+    device_kind device;
+    char device_name[256]; /* of rank 0, as the vendor names it */
+    int ranks, hosts;
+    check_rank *rank;     /* [ranks] */
+    check_figure *figure; /* owned */
+    int figures, wrong;   /* wrong: how many of them have no rate */
+    int rounds;           /* that were finished */
+    sentence why;         /* it is incomplete; "": it is not */
+    sentence not_tried;   /* "ring over nccl: no GPU; pairs: one rank": what was left out and why */
+} check_findings;
+
+void check_findings_create(check_findings *f, device_kind kind, int ranks);
+void check_findings_destroy(check_findings *f);
+/* wrong: where the figure has no rate. */
+void check_findings_add(check_findings *f, check_figure figure, const char *wrong);
+/* ---- the verdict ---- */
 
 /* Rates that machines of this kind were measured to deliver: a file of jobs/check_reference, {"gpu": "NVIDIA
  * H200", "ranks": 1, "hosts": 1, "rates": {"copy": {"low": 4.1e12, "high": 4.2e12, "machines": 3}, ...}} by
@@ -80,7 +165,7 @@ static inline bool check_row_is_there(const check_row *r)
 /* r: a name of "" is none; it must be of the same GPU. */
 void check_judge(const check_findings *f, const check_reference *r, check_verdict *v);
 
-/* ---- suspect.c, for verdict.c ---- */
+/* ---- findings.c, for verdict.c ---- */
 
 enum { CHECK_ROUNDS_LEAST = 2 }; /* of fewer nothing is blamed */
 extern const double check_least; /* -log(1 - 0.03): no smaller difference counts */

@@ -232,7 +232,7 @@ static const struct {
 enum { TRIALS = sizeof all_trials / sizeof *all_trials };
 
 /* Prints a line, and returns its word. */
-static fs_word try_one(trials *t, int i, FILE *to)
+static fs_word try_one(trials *t, int i)
 {
     char path[STATE_PATH_BYTES];
     sentence found = { "" };
@@ -244,10 +244,9 @@ static fs_word try_one(trials *t, int i, FILE *to)
         all_well(t, code, "a write or its fsync", &found) ? all_trials[i].try(t, path, &found) : FAILED;
     (void)meet(t, false);
     if (makes) (void)unlink(path);
-    if (word == NONE) return word;
-    fprintf(to, "  %-14s %-6s  %s", all_trials[i].name, word_name[word], found.text);
-    if (word == NOTE || word == BROKEN) fprintf(to, "; %s", all_trials[i].means);
-    fputc('\n', to);
+    if (word == NOTE || word == BROKEN) sentence_add(&found, "; %s", all_trials[i].means);
+    if (word != NONE && t->top->rank == 0)
+        terminal_say(stdout, 25, "  %-14s %-6s  %.1000s", all_trials[i].name, word_name[word], found.text);
     return word;
 }
 
@@ -284,22 +283,20 @@ static void remove_folder(trials *t)
 static int try_folder(trials *t)
 {
     sentence why = { "" };
-    terminal_text text;
     int count[FAILED + 1] = { 0 };
     if (state_is_shared(t->top->comm, t->dir, &why) != STATE_OK)
         return cmd_say(CHECK_EXIT_FAILED, "%s", why.text);
     if (!make_folder(t, &why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s: %s", t->dir, why.text);
-    FILE *to = terminal_text_begin(&text);
-    fprintf(to, "%s: %d rank%s on %d host%s\n", printable_text(t->dir), t->top->ranks,
-            t->top->ranks == 1 ? "" : "s", t->top->hosts, t->top->hosts == 1 ? "" : "s");
-    for (int i = 0; i < TRIALS && !t->stopped; i++) count[try_one(t, i, to)]++;
+    const bool speaks = t->top->rank == 0;
+    if (speaks)
+        terminal_say(stdout, 25, "%s: %d rank%s on %d host%s", printable_text(t->dir), t->top->ranks,
+                     t->top->ranks == 1 ? "" : "s", t->top->hosts, t->top->hosts == 1 ? "" : "s");
+    for (int i = 0; i < TRIALS && !t->stopped; i++) count[try_one(t, i)]++;
     remove_folder(t);
-    fprintf(to, "%s\n",
-            count[BROKEN]   ? "not fit for checkpoints"
-            : count[FAILED] ? "incomplete: not everything could be tried"
-                            : "fit for checkpoints");
-    if (t->top->rank == 0 && !t->stopped) terminal_text_end(&text, 25);
-    else free(terminal_text_take(&text));
+    if (speaks && !t->stopped)
+        puts(count[BROKEN]   ? "not fit for checkpoints"
+             : count[FAILED] ? "incomplete: not everything could be tried"
+                             : "fit for checkpoints");
     if (t->stopped)
         return cmd_say(CHECK_EXIT_ENVIRONMENT,
                        "check fs was stopped by a signal; nothing is left in its folder");

@@ -49,7 +49,7 @@ static bool climb(benching *g, const bench_item *item, MPI_Comm comm)
             if (had == 0) break; /* nor will the others of its scan */
             continue;
         }
-        if (ok) bench_roof(&g->bench, item, p);
+        if (ok) bench_roof(&g->bench, item, i, p);
         if (ok && speaks) bench_report_row(&g->table, item, p);
         right = right && p->verdict.right;
         had++;

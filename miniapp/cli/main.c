@@ -53,7 +53,7 @@ static const struct cmd_row {
       "each figure beside the others of its kind, and which part is to blame for what is slow or wrong.\n"
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
       "on.",
-      no_options, check_request_print_keys, "Keys:",
+      no_options, check_print_keys, "Keys:",
       "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a signal ended a quick or full "
       "check or a soak's first round, a rank hangs, or a file or device failed; 4 not judged." },
     { "info", cmd_info, "", "what this machine and this build offer",

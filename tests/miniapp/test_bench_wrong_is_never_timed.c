@@ -2,11 +2,8 @@
  * verified. A ceiling is the median of its samples, as a rung's rate is. Rows and ceilings of a machine that
  * was not quiet are counted. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "support/unit.h"
 
 #include "bench/bench_measure.h"
 

@@ -1,12 +1,8 @@
 /* In the rounds of a check every pair meets exactly once, no rank has two partners in a round, and partners
  * agree: for 0 to 130 ranks; of an odd number one is left out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/unit.h"
 
 #include "check/trial.h"
 
@@ -19,10 +15,10 @@ static void every_pair_once(void **state)
         for (int round = 0; round < n - 1 + n % 2; round++) {
             int out = 0;
             for (int i = 0; i < n; i++) {
-                const int j = trials_partner(n, round, i);
+                const int j = trial_partner(n, round, i);
                 out += j < 0;
                 if (j < 0) continue;
-                assert_true(j < n && j != i && trials_partner(n, round, j) == i);
+                assert_true(j < n && j != i && trial_partner(n, round, j) == i);
                 met[i][j]++;
             }
             assert_int_equal(out, n % 2);

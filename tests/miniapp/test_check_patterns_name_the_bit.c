@@ -1,28 +1,24 @@
-/* Memory that keeps what is written gets a rate; a bit that flips, in whichever chunk, and a chunk that lies
- * where another does are told with pattern, chunk, byte, what was written and read, and get none. */
+/* Memory that keeps what is written gets a rate; a bit that flips, wherever, and memory that lies where other
+ * memory does are told with pattern, byte, what was written and read, and get none. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/unit.h"
 
 #include "check/trial.h"
 #include "core/pattern.h"
 
-enum { BYTES = 8 << 20, CHUNK_WORDS = BYTES / 64 };
+enum { BYTES = 8 << 20, PIECES = 64, PIECE_WORDS = BYTES / 8 / PIECES };
 
 static device *d;
 static __typeof__(d->pattern_check) plain_check;
 static __typeof__(d->alloc) plain_alloc;
 static __typeof__(d->pattern_write) plain_write;
-static int wrong_call, calls, chunks_left;
+static int wrong_call, calls;
+static size_t most_bytes;
 static int64_t at;
-static uint64_t flip, wrote, *first_chunk;
+static uint64_t flip, wrote, *first_piece;
 static bool aliased;
 
 /* In that call a bit has flipped since it was written. */
@@ -37,39 +33,36 @@ static int faulty_check(device *self, const uint64_t *from, int64_t words, const
     return plain_check(self, from, words, p, result, s);
 }
 
-/* There are chunks_left chunks. */
 static int scarce_alloc(device *self, device_memory where, size_t bytes, void **out)
 {
-    return bytes == BYTES / 8 && chunks_left-- <= 0 ? 1 : plain_alloc(self, where, bytes, out);
+    return bytes > most_bytes && bytes > BYTES / 16 - 1 ? 1 : plain_alloc(self, where, bytes, out);
 }
 
-/* All chunks lie where the first one does, too. */
+/* All pieces lie where the first one does, too. */
 static int aliased_write(device *self, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
 {
-    if (!first_chunk) first_chunk = to;
+    if (!first_piece) first_piece = to;
     const int code = plain_write(self, to, words, p, s);
-    return code || !aliased ? code : plain_write(self, first_chunk, words, p, s);
+    return code || !aliased ? code : plain_write(self, first_piece, words, p, s);
 }
 
-/* With as many chunks; it finds what begins and goes on so, or, of NULL, nothing. */
-static check_patterns tried(int chunks, const char *begin, const char *words)
+/* In as many sixteenths of the memory; it finds what begins and goes on so, or, of NULL, nothing. */
+static check_patterns tried(int sixteenths, const char *begin, const char *words)
 {
-    check_patterns p;
-    calls = 0, chunks_left = chunks;
-    check_patterns_try(d, NULL, BYTES, 3, 1, &p);
+    calls = 0, most_bytes = (size_t)sixteenths * BYTES / 16;
+    const check_patterns p = check_patterns_try(d, NULL, BYTES, 3, 1);
     if (begin ? strncmp(p.wrong.text, begin, strlen(begin)) != 0 || !strstr(p.wrong.text, words)
               : p.wrong.text[0])
         fail_msg("'%s', not '%s'", p.wrong.text, begin ? begin : "");
-    assert_true(p.bytes == chunks * BYTES / 8 && isnan(p.rate) == (begin || chunks == 0));
+    assert_true(p.bytes == sixteenths * BYTES / 16 && isnan(p.time_s.p50) == (begin || p.bytes == 0));
     return p;
 }
 
 static void right_memory_is_timed(void **state)
 {
     wrong_call = -1;
-    const check_patterns p = tried(8, NULL, "");
-    assert_true(calls == 4 * 8 && p.time_s.count == 3);
-    assert_true(fabs(p.rate * p.time_s.p50 / (2.0 * BYTES) - 1) < 1e-9);
+    const check_patterns p = tried(16, NULL, "");
+    assert_true(calls == 4 * PIECES && p.time_s.count == 3);
     (void)tried(3, NULL, ""); /* less memory is enough */
     (void)tried(0, NULL, "");
 }
@@ -77,29 +70,30 @@ static void right_memory_is_timed(void **state)
 static void a_flipped_bit_is_told(void **state)
 {
     static const char *const names[] = { "random words", "their complement", "a walking 1", "a walking 0" };
-    static const int64_t places[] = { 0, 77777, CHUNK_WORDS - 1 };
+    static const int64_t places[] = { 0, 7777, PIECE_WORDS - 1 };
     for (int k = 0; k < 12; k++) {
         char begin[256];
-        const int bit = k * 23 % 64, pass = k % 4, chunk = k * 5 % 8;
-        const uint64_t word =
-            pattern_word(&(memory_pattern){ (uint64_t)1 << 32, pass % 2 ? UINT64_MAX : 0,
-                                            ((uint64_t)3 << 40) + (uint64_t)chunk * CHUNK_WORDS, pass >= 2 },
-                         places[k % 3]);
-        const uint32_t was = (uint32_t)(word >> (bit & 32)), xor = (uint32_t)1 << bit % 32;
-        wrong_call = 8 * pass + chunk, at = places[k % 3], flip = (uint64_t)1 << bit;
-        snprintf(begin, sizeof begin, "%s: chunk %d of 8, byte %lld: wrote 0x%08x, read 0x%08x, xor 0x%08x",
-                 names[pass], chunk, (long long)(8 * at + (bit >= 32 ? 4 : 0)), was, was ^ xor, xor);
-        (void)tried(8, begin, "; 1 of 1048576 words are wrong");
-        assert_int_equal(wrote, word);
+        const int bit = k * 23 % 64, pass = k % 4, piece = k * 29 % PIECES;
+        const int64_t place = piece * PIECE_WORDS + places[k % 3];
+        const memory_pattern all = { (uint64_t)1 << 32, pass % 2 ? UINT64_MAX : 0, (uint64_t)3 << 40,
+                                     pass >= 2 };
+        const uint32_t was = (uint32_t)(pattern_word(&all, place) >> (bit & 32)),
+                       xor = (uint32_t)1 << bit % 32;
+        wrong_call = PIECES * pass + piece, at = places[k % 3], flip = (uint64_t)1 << bit;
+        snprintf(begin, sizeof begin, "%s: byte %lld: wrote 0x%08x, read 0x%08x, xor 0x%08x", names[pass],
+                 (long long)(8 * place + (bit >= 32 ? 4 : 0)), was, was ^ xor, xor);
+        (void)tried(16, begin, "; 1 of 1048576 words are wrong");
+        assert_int_equal(wrote, pattern_word(&all, place));
         if (pass >= 2) assert_int_equal(__builtin_popcountll(wrote), pass == 2 ? 1 : 63);
-        assert_int_equal(calls, 8 * (pass + 1)); /* nothing is tried on memory that is known to be wrong */
+        assert_int_equal(calls,
+                         PIECES * (pass + 1)); /* nothing is tried on memory that is known to be wrong */
     }
 }
 
-static void a_chunk_that_lies_where_another_does_is_told(void **state)
+static void memory_that_lies_where_other_memory_does_is_told(void **state)
 {
-    wrong_call = -1, first_chunk = NULL, aliased = true;
-    (void)tried(8, "random words: chunk 0 of 8, byte 0: wrote ", "; 131072 of 1048576 words are wrong");
+    wrong_call = -1, first_piece = NULL, aliased = true;
+    (void)tried(16, "random words: byte 0: wrote ", "; 16384 of 1048576 words are wrong");
 }
 
 int main(void)
@@ -107,7 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_memory_is_timed),
         cmocka_unit_test(a_flipped_bit_is_told),
-        cmocka_unit_test(a_chunk_that_lies_where_another_does_is_told),
+        cmocka_unit_test(memory_that_lies_where_other_memory_does_is_told),
     };
     d = device_host_create(1);
     plain_check = d->pattern_check, plain_alloc = d->alloc, plain_write = d->pattern_write;

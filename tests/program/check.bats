@@ -16,17 +16,12 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
     expect program weft "$(record_of_check .program)"
 }
 
-@test "a line tells each part of a round as it begins, on stderr alone, also under mpirun" {
-    launch 2 "$weft" check device=host budget=0.05 >out 2>err || true
-    sed -nE 's/^weft: round 1, [0-9.]+ s: //p' err >parts
-    printf '%s\n' "trials of ranks by themselves" "rounds of pairs" "fillings of memory" "trials of files" \
-        "trials of all ranks together" | diff - parts
-    grep -qE '^weft: round 2, [0-9.]+ s: trials of ranks by themselves$' err
+@test "four ranks: each in turn, every pair once in each round; a line on stderr tells each part" {
+    launch 4 "$weft" check device=host budget=0.2 >out 2>err || true
     head -n 1 out | grep -q '^weft check: '
-}
-
-@test "four ranks: each in turn, every pair once in each round" {
-    check 4
+    sed -nE 's/^weft: round 1, [0-9.]+ s: //p' err | diff - <(printf '%s\n' "trials of ranks by themselves" \
+        "rounds of pairs" "fillings of memory" "trials of files" "trials of all ranks together")
+    grep -qE '^weft: round 2, [0-9.]+ s: trials of ranks by themselves$' err
     [[ " $(likes) " == *" alltoall_staged "*" pair_both pair_oneway "*" ring_staged "* ]] || { likes; return 1; }
     expect "pairs both ways" "0-1 0-2 0-3 1-2 1-3 2-3" \
         "$(record_of_check '[.check.figures[] | select(.like == "pair_both") | "\(.a)-\(.b)"] | sort | join(" ")')"
@@ -42,6 +37,11 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
         "stall_limit=x|stall_limit = x; allowed" "dir=/nowhere|dir = /nowhere: No such file or directory; allowed: a folder" \
         "lvel=full|unknown key 'lvel'; allowed: level" "soak|unknown word 'soak'; allowed: fs, or key=value"; do
         refuses 2 "$weft" check "${case%%|*}" -- "weft: ${case#*|}"
+    done
+    for case in "x|'[' or '{' expected" '{"rates": 1}|Object item not found: gpu' \
+        '{"gpu": "X", "ranks": 4, "hosts": 1, "rates": {"copy": {"low": 2}}}|Object item not found: high'; do
+        printf '%s' "${case%|*}" >bad.json
+        refuses 3 "$weft" check device=host reference=bad.json -- "jobs/check_reference wrote: ${case##*|}"
     done
     refuses 3 "$weft" check device=host output=nowhere/check.jsonl -- "output = nowhere/check.jsonl: No such file or directory"
 }

@@ -32,12 +32,10 @@ slow() { # fault
     expect verdict slow "$(of_check .verdict)"
 }
 
-@test "a rank whose work takes four times as long: it alone is blamed" {
+@test "a rank or a link that takes four times as long: it alone is blamed" {
     slow slow_gpu:2
     expect suspects "gpu 2" "$(of_check '.suspects | map("\(.part) \(.a)") | join(", ")')"
-}
-
-@test "a link that takes four times as long: it alone is blamed" {
+    rm check.jsonl
     slow slow_link:1
     expect suspects "link 1-2" "$(of_check '.suspects | map("\(.part) \(.a)-\(.b)") | join(", ")')"
 }

@@ -52,18 +52,6 @@ lying() { # what... : preloaded, in what is started here
     expect "left" "" "$(ls -A far)"
 }
 
-@test "on a full file system nothing can be tried" {
-    [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
-    mkdir small
-    mount -t tmpfs -o size=24m none small 2>/dev/null || skip "no file system can be mounted here"
-    head -c 30M /dev/zero >small/full 2>/dev/null || true
-    run launch 2 "$weft" check fs small seconds=1
-    expect "left" full "$(ls -A small)" || { umount small; return 1; }
-    umount small
-    expect "status when full" 3 "$status"
-    [[ $output == *"No space left on device"* ]]
-}
-
 endless() { # a check in the background that has made a file: mpirun's pid is $mpirun
     mkdir -p there
     "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" check fs there seconds=3600 >out 2>&1 3>&- &

@@ -1,14 +1,11 @@
-#include "check/trial.h"
-
 #include <inttypes.h>
-#include <math.h>
+
+#include "check/trial.h"
 
 #include "config/config.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
 #include "sim/sim.h"
-
-/* ---- runs of the program, whose bits are known, as rungs of bench ---- */
 
 /* The same on every device, number of ranks and process grid. Two of each size: of a rehearsal, of caches,
  * and of a GPU's memory. */
@@ -18,7 +15,6 @@ typedef struct known_run {
     uint64_t fingerprint;
 } known_run;
 
-enum { RUNS = 2 };
 static const char heat[] = "kind = heat\nalpha = 0.2\n[run]\nfuse = 8\n",
                   transposes[] = "kind = transpose\n[run]\nfuse = 1\n";
 static const known_run known_runs[] = {
@@ -88,49 +84,11 @@ static void run_destroy(ladder_case *c)
 
 static const char *never_refused(const ladder_rung *r, device_kind kind, int ranks) { return NULL; }
 
-static bench_item item_of_run(const check *c, int run)
+bench_item known_run_item(const check *c, int run)
 {
     static const ladder_family all = { .name = "check", .refusal = never_refused };
     static ladder_rung rung = { LADDER_ROW("run", "", run_prepare, run_enqueue, run_verify, NULL),
                                 .destroy = run_destroy, .clock = LADDER_CLOCK_HOST };
-    rung.variant = RUNS * c->sizes.known_run + run;
+    rung.variant = KNOWN_RUNS * (int)c->size + run;
     return (bench_item){ .family = &all, .rung = &rung };
 }
-
-/* ---- items: by each transport a ring and an all-to-all, then the runs ---- */
-
-static int transports_of(const check *c)
-{
-    return c->top->ranks == 1 ? 0 : c->d->kind == DEVICE_CUDA ? 2 * TRANSPORT_KINDS : 2; /* staged alone */
-}
-
-static int count_job(const check *c) { return transports_of(c) + RUNS; }
-
-/* Rank 0 reports what all ranks have alike. */
-static void try_together(check *c, check_like like, const bench_item *own)
-{
-    trial_name(c, check_likes[like].name);
-    trial_rung(c, (check_figure){ .like = like, .a = -1, .b = -1 }, own, c->top->rank == 0);
-}
-
-static void try_job(check *c, int item)
-{
-    const int run = item - transports_of(c);
-    const bench_item own = item_of_run(c, run < 0 ? 0 : run);
-    if (run < 0) try_together(c, (check_like)((item % 2 ? CHECK_ALLTOALL : CHECK_RING) + item / 2), NULL);
-    else try_together(c, (check_like)(CHECK_HEAT_ALL + run), &own);
-}
-
-const trials trials_job = { "trials of all ranks together", 0.50, true, count_job, try_job };
-
-/* ---- files ---- */
-
-/* The raw writes are the checkpoint's ceiling. */
-static void try_files(check *c, int item)
-{
-    c->setting[CHECK_BYTES].value = c->sizes.disk_bytes / c->top->ranks;
-    try_together(c, CHECK_CHECKPOINT, NULL);
-    c->setting[CHECK_BYTES].value = c->sizes.message_bytes;
-}
-
-const trials trials_files = { "trials of files", INFINITY, true, NULL, try_files };
