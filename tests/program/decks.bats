@@ -1,17 +1,7 @@
 # The decks of inputs/ run to the fingerprints in inputs/fingerprints: as they stand where that takes a
 # second, else made small. Those that stand as they are have the same fingerprint written in them, and so has
-# the main job (pages.bats, by `make run`).
+# the main job (pages.bats, by `make run`, on all GPUs).
 load ../support/helper
-
-# As the decks' own paths are relative, in the folder above inputs/.
-run_deck() { # ranks deck changes...
-    local ranks=$1 file=$2
-    shift 2
-    rm -f "$BATS_TEST_TMPDIR/r.jsonl"
-    set -- "$file" --quiet output.picture=none "checkpoint.dir=$BATS_TEST_TMPDIR/c" \
-        "output.record=$BATS_TEST_TMPDIR/r.jsonl" "$@"
-    if [ "$ranks" = 1 ]; then weft_alone "$@"; else weft_run "$ranks" "$@"; fi
-}
 
 written_in() { sed -n 's/^# fingerprint: //p' "inputs/$1.ini"; } # name
 
@@ -24,19 +14,12 @@ written_in() { sed -n 's/^# fingerprint: //p' "inputs/$1.ini"; } # name
         [ "$changes" != - ] || changes=
         [ -n "$changes" ] || expect "written in $name.ini" "$wanted" "$(written_in $name)"
         ranks=$((runs++ % 3 + 1))
-        run_deck $ranks "inputs/$name.ini" $changes
+        weft_run $ranks "inputs/$name.ini" --quiet output.picture=none "checkpoint.dir=$BATS_TEST_TMPDIR/c" \
+            "output.record=$BATS_TEST_TMPDIR/r.jsonl" $changes
         expect "$name on $ranks ranks" "$wanted" "$(fingerprint "$BATS_TEST_TMPDIR/r.jsonl")"
         [ "$(record .verdict "$BATS_TEST_TMPDIR/r.jsonl")" != failed ]
     done 4<inputs/fingerprints
     expect runs "$(ls inputs/*.ini | wc -l)" $runs
-}
-
-# bats test_tags=gpus:all
-@test "the main job, as it stands, runs to the fingerprint written in it on all GPUs" {
-    needs_gpu
-    cd "$top"
-    run_deck 3 inputs/heat2d.ini
-    expect fingerprint "$(written_in heat2d)" "$(fingerprint "$BATS_TEST_TMPDIR/r.jsonl")"
 }
 
 @test "board.h5, shape.h5 and point.h5 are what board.sh and shapes.sh make" {

@@ -6,18 +6,15 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
 
 # bats test_tags=gpus:1
 @test "checkpoints between blocks; a restart by other steps per pass, on other ranks; what four fields take" {
-    local free reference
+    local free
     deck d.ini problem.kind=wave problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 \
         checkpoint.keep=0
-    weft_alone d.ini checkpoint.dir=single
-    reference=$(fingerprint)
     weft_run 3 d.ini run.fuse=4 time.steps=30
-    expect "fuse, asked, sweeps" "4 4 9" "$(record '"\(.fuse) \(.asked.fuse) \(.sweeps)"')"
-    expect "samples of one step" true "$(record '.step_s.mean * 30 < .phases.loop.max_s')"
-    "$weft" diff "$(checkpoint 20 single)" "$(checkpoint 20)"
+    expect "fuse, asked, sweeps, samples of one step" "4 4 9 true" \
+        "$(record '"\(.fuse) \(.asked.fuse) \(.sweeps) \(.step_s.mean * 30 < .phases.loop.max_s)"')"
     weft_run 2 d.ini run.fuse=8 run.ranks_x=2 --restart "$(checkpoint 20)"
-    expect "fingerprint, verdict, steps_run, fuse, sweeps" "$reference exact 20 8 4" \
-        "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
+    expect "verdict, steps_run, fuse, sweeps" "exact 20 8 4" \
+        "$(record '"\(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
     weft_run 2 d.ini run.fuse=4 --dry-run >dry
     grep '^# halo .* 6.83 KB per pass; ' dry # 61 cells, 4 rows of the level and 3 of the one before, to either side
     free=$("$weft" info --json | jq '.ranks[0].free_bytes')

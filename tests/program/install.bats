@@ -29,12 +29,11 @@ load ../support/helper
 @test "the manual names every command, option and key of --help, and is sound roff" {
     "$top/jobs/manual.sh" "$weft" >weft.1
     tr -d '\\' <weft.1 >plain
-    local command word
+    local command
     for command in $("$weft" --help | awk '/^  [a-z]/ { print $1 }'); do
-        grep -q "^.SS \"weft $command\"" plain || { echo "no $command"; return 1; }
-        for word in $("$weft" $command --help | awk '/^  (--)?[a-z]/ { print $1 }'); do
-            grep -qF -- "$word" plain || { echo "no $word of $command"; return 1; }
-        done
+        { echo ".SS \"weft $command\""; "$weft" $command --help | awk '/^  (--)?[a-z]/ { print $1 }'; } >words
+        expect "words of $command that it lacks" "" \
+            "$(while read -r word; do grep -qF -- "$word" plain || echo "$word"; done <words)"
     done
     command -v groff >/dev/null || skip "groff is missing, which checks the page"
     expect "groff's warnings" "" "$(LC_ALL=C groff -ww -man -Tascii weft.1 2>&1 >page)"

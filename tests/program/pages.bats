@@ -47,13 +47,3 @@ copy_tree() {
     expect "levels of the two runs of the section Restart" "400 800" \
         "$(jq -r 'select(.command | test("dir=saved")) | .steps' tree/results.jsonl | xargs)"
 }
-
-@test "what stands behind a command of any page is a comment of the shell" {
-    local page
-    cd "$top"
-    for page in *.md */README.md docs/*.md docs/*/*.md; do
-        commands_of "$page" | sed "s|^|$page: |"
-    done >"$BATS_TEST_TMPDIR/commands"
-    [ "$(wc -l <"$BATS_TEST_TMPDIR/commands")" -ge 80 ]
-    expect "explanations without ' # '" "" "$(grep -E '[^ ] {2,}[^ #]' "$BATS_TEST_TMPDIR/commands" || true)"
-}

@@ -1,16 +1,23 @@
 # The table of ranks and GPUs, on made-up hosts: the sanitizers' build reads WEFT_PRETEND_SYSFS
 # in place of /sys, and its ranks are placed as if they drove the GPUs at WEFT_PRETEND_GPUS.
 load ../support/helper
-load ../support/sysfs
 
+# A made-up /sys: two NUMA nodes, the second of cores that this process may not use, and a GPU behind each of eight PCIe switches.
 setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
     weft=$weft_sanitize
-    sysfs=$PWD/sys
-    export WEFT_PRETEND_SYSFS=$sysfs WEFT_PRETEND_GPUS="0000:01:00.0 0000:11:00.0 0000:41:00.0"
-    sysfs_dgx
-    sysfs_node 0 0-4095 # this process may use cores of node 0 alone
-    sysfs_node 1 4096
+    export WEFT_PRETEND_SYSFS=$PWD/sys WEFT_PRETEND_GPUS="0000:01:00.0 0000:11:00.0 0000:41:00.0"
+    local i nodes=$PWD/sys/devices/system/node gpu
+    mkdir -p sys/bus/pci/devices $nodes/node{0,1}
+    echo 0-4095 >$nodes/node0/cpulist
+    echo 4096 >$nodes/node1/cpulist
+    for i in {0..7}; do
+        gpu=$PWD/sys/devices/pci0000:$i/0000:${i}0:00.0/0000:${i}1:00.0
+        mkdir -p $gpu
+        echo $((i / 4)) >$gpu/numa_node
+        ln -s $nodes/node$((i / 4))/cpulist $gpu/local_cpulist
+        ln -s $gpu sys/bus/pci/devices/
+    done
 }
 
 @test "weft info: a table of every rank's GPU and cores, and what is wrong with them, host by host" {

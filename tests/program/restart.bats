@@ -29,7 +29,6 @@ goes_on() { # steps that it runs to the end, texts of its sentences in their ord
     goes_on 20 "$newest" "$(checkpoint 20)"
     for f in checkpoints/*.h5; do flip "$f"; done
     run -3 weft_run 2 d.ini --restart checkpoints
-    refuses 3 weft_alone d.ini --restart "$(checkpoint 10)" -- step_0000000010.h5
 }
 
 @test "a file that may not be read is not called damaged: it is skipped with the reason, or exit 3" {

@@ -35,8 +35,6 @@ heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 gr
     refuses 2 weft_alone h.ini output.series=checkpoints -- output.series "another folder"
     mkdir series && echo "host=elsewhere pid=1 job=- restarts=0" >series/.weft.lock
     refuses 2 weft_alone h.ini -- output.series elsewhere
-    touch file
-    refuses 3 weft_alone h.ini output.series=file/below -- output.series file
     rm -rf series
     ln -s nowhere/frames h.frames
     refuses 3 weft_alone h.ini -- "output.picture: cannot make the directory h.frames"

@@ -33,29 +33,18 @@ simulated() { # arguments of jobs/simulate...
         expect "fingerprint of $kind" "$(fingerprint one.jsonl)" "$(fingerprint r.jsonl)"
     done
     expect "ranks" 64 "$(record .ranks r.jsonl)"
-    expect "hosts in the record" "fat_tree of 8 hosts with 8 ranks, 50 GB/s per rank, 0.5 us per link" \
-        "$(record .machine.simulated.platform r.jsonl)"
-    expect "names of hosts" host-0,host-7 "$(record '.machine.hosts | "\(.[0]),\(.[7])"' r.jsonl)"
-    expect "a rank's threads" 1 "$(record .machine.threads r.jsonl)"
-    weft_alone heat.ini --quiet output.record=one.jsonl
-    simulated --ranks 64 --network dragonfly --per-host 4 run heat.ini output.record=r.jsonl
-    expect "a dragonfly" "dragonfly of 16 hosts with 4 ranks, $(fingerprint one.jsonl)" \
-        "$(record '(.machine.simulated.platform | split(" 50")[0]) + " " + .fingerprint' r.jsonl)"
+    expect "hosts in the record" \
+        "host-0,host-7: fat_tree of 8 hosts with 8 ranks, 50 GB/s per rank, 0.5 us per link" \
+        "$(record '.machine | "\(.hosts[0]),\(.hosts[7]): \(.simulated.platform)"' r.jsonl)"
 }
 
 @test "256 ranks write checkpoints, and 64 others go on from them" {
-    deck d.ini problem.kind=wave problem.alpha=0.2 grid.nx=128 grid.ny=128 time.steps=20 checkpoint.every=10 output.final=final.h5
-    weft_alone d.ini --quiet checkpoint.dir=one output.record=one.jsonl
-    mv final.h5 one.h5
-    simulated --ranks 256 run d.ini output.record=r.jsonl
-    expect "fingerprint on 256 ranks" "$(fingerprint one.jsonl)" "$(fingerprint r.jsonl)"
-    expect "checkpoints" 2 "$(record .checkpoint.count r.jsonl)"
-    "$weft" diff one/step_0000000010.h5 checkpoints/step_0000000010.h5
-    "$weft" diff one.h5 final.h5
-    rm checkpoints/step_0000000020.* final.h5
-    simulated --ranks 64 run d.ini --restart checkpoints output.record=r.jsonl
-    expect "steps of the restart" 10 "$(record .steps_run r.jsonl)"
-    "$weft" diff one.h5 final.h5
+    deck d.ini problem.kind=wave problem.alpha=0.2 grid.nx=128 grid.ny=128 time.steps=20 checkpoint.every=10
+    weft_alone d.ini --quiet
+    mv checkpoints one
+    simulated --ranks 256 run d.ini time.steps=10
+    simulated --ranks 64 run d.ini --restart checkpoints
+    "$weft" diff one checkpoints
 }
 
 # Calls of MPI by their names, of the rank that has most of them; a call for all ranks sends log P messages. Elements of tables with an
@@ -81,7 +70,6 @@ allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.al
 }
 
 @test "a mistake is one sentence" {
-    local words
     for words in "--ranks 12 run d.ini" "--ranks 64 verify x" "--ranks 64" "--network ring run d.ini"; do
         run -2 "$top/jobs/simulate" $words
         expect "lines of $words" 1 "${#lines[@]}"

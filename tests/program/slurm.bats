@@ -154,15 +154,6 @@ reaches() { # state: the job $job, within a minute; its output is printed
     expect "the uninterrupted run's bits, after $stopped steps and 9" "$(fingerprint)" "$requeued"
 }
 
-@test "a job, here by mpirun, whose run fails has failed, with the run's status" {
-    deck d.ini problem.kind=heat problem.alpha=7 grid.nx=61 time.steps=3
-    job=$(WEFT_LAUNCHER=mpirun sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini)
-    reaches FAILED
-    expect "exit status" 2:0 "$(of_job ExitCode)"
-    grep -q '^weft: .*problem.alpha' "slurm-$job.out"
-    expect "ranks in the table of bindings" 2 "$(grep -c '^rank [01] ' "slurm-$job.out")"
-}
-
 @test "an array over the nodes checks each one once, and jobs/judge ranks them by name" {
     # each has its node's name
     stand_in named \

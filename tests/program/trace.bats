@@ -4,18 +4,12 @@ load ../support/helper
 plate=(problem.kind=heat problem.alpha=0.2 grid.nx=900 grid.ny=700 time.steps=320 run.device=host output.trace=t.json)
 
 spans='[.traceEvents[] | select(.ph == "X")]'
-whole='
-[
-  (select([.traceEvents[].ph] | all(. == "X" or . == "M") | not) | "phases"),
-  ('"$spans"' |
-    (select(any(.[]; [.ts, .dur, .pid, .tid, .args.step] | all(type == "number") | not)) | "numbers"),
-    (select(any(.[]; .ts < 0 or .dur < 0)) | "before the beginning"),
-    (select(map(.ts) | min != 0) | "the earliest is not at 0"),
-    (group_by([.pid, .tid])[] | sort_by([.ts, .ts + .dur]) | [range(1; length) as $i | .[$i].ts - .[$i - 1].ts - .[$i - 1].dur]
-      | select(any(.[]; . < -0.0005)) | "spans of a thread overlap")),
-  ([.traceEvents[] | select(.ph == "M" and .name == "thread_name") | "\(.pid) \(.tid)"] as $named
-    | '"$spans"' | map("\(.pid) \(.tid)") | unique | select(. - $named != []) | "a thread without a name")
-] | join("; ")'
+whole="$spans"' | {
+    numbers: any(.[]; [.ts, .dur, .pid, .tid, .args.step] | all(type == "number") | not),
+    "not from 0 on": (map(.ts) | min != 0 or any(.[]; . < 0)),
+    overlap: any(group_by([.pid, .tid])[] | sort_by([.ts, .ts + .dur])
+        | range(1; length) as $i | .[$i].ts - .[$i - 1].ts - .[$i - 1].dur; . < -0.0005)
+} | to_entries[] | select(.value).key'
 
 @test "four ranks: every one has its lanes, its exchange and its waits, on one clock" {
     deck d.ini "${plate[@]}"

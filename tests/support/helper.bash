@@ -57,6 +57,7 @@ unprivileged() {
 begin() { # ranks arguments of weft run...
     local launcher=("$MPIRUN" $LAUNCH_FLAGS -n "$1")
     [ "$1" != 1 ] || launcher=()
+    : >out # what an earlier run left is not this one's
     "${launcher[@]}" "$weft" run "${@:2}" >out 2>&1 3>&- &
     mpirun=$!
 }
@@ -106,14 +107,15 @@ flip_a_bit() { # file dataset byte of its data
     printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$1" bs=1 seek="$at" conv=notrunc status=none
 }
 
-# A shim of tests/support: a library to preload, $shim, and HDF5's filter 300, through which `filtered` puts a field.
-make_shim() { # name
+# tests/support/shim_process.c: a library to preload, $shim, and HDF5's filter 300, through which `filtered`
+# puts a field.
+make_shim() {
     local h5
     h5=$(pkg-config --cflags --libs hdf5-serial 2>/dev/null || pkg-config --cflags --libs hdf5)
-    mkdir plugins
-    shim=$PWD/plugins/lib$1.so
-    cc -O1 -shared -fPIC -o "$shim" "$top/tests/support/$1.c" $h5 -ldl -lm
     export HDF5_PLUGIN_PATH=$PWD/plugins
+    mkdir plugins
+    shim=$PWD/plugins/libshim.so
+    cc -O1 -shared -fPIC -o "$shim" "$top/tests/support/shim_process.c" $h5 -ldl -lm
 }
 filtered() { # file: its /fields/u alone, in filtered.h5
     h5copy -p -i "$1" -s /fields/u -o copied.h5 -d /fields/u
