@@ -39,7 +39,8 @@ load ../support/helper
 }
 
 @test "one process that no launcher started does without MPI, weft run starts it; more are not run as one" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=4 checkpoint.every=2 output.final=a.h5
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=4 checkpoint.every=2 \
+        output.final=a.h5
     weft_alone d.ini --quiet
     local command words
     ${CC:-cc} -shared -fPIC -o no_mpi.so -x c - <<<'#include <sys/syscall.h>
@@ -104,15 +105,14 @@ rest='.*GCells/s, [0-9.]+(e-[0-9]+)? x a copy .*[0-9]{2}:[0-9]{2}:[0-9]{2} left'
 }
 
 @test "a run that is killed leaves a log of what ran, where, and how far it came" {
-    deck d.ini problem.kind=custom problem.weights="0.1 0.8 0.1" grid.nx=100000 time.steps=1000000000 run.tune=off
-    "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" run d.ini output.progress=on output.record=killed.jsonl >log 2>&1 3>&- &
-    mpirun=$!
-    wait_for grep -qE "^step [1-9][0-9]* of 1000000000 $rest\$" log
+    deck d.ini problem.kind=custom problem.weights="0.1 0.8 0.1" grid.nx=100000 time.steps=1000000000
+    begin 2 d.ini run.tune=off output.progress=on output.record=killed.jsonl
+    wait_for grep -qE "^step [1-9][0-9]* of 1000000000 $rest\$" out
     kill -9 $(rank_pids output.record=killed.jsonl)
     ends
     expect "how it ended" 137 "$status"
-    grep -q '^command  *weft run d.ini output.progress=on output.record=killed.jsonl$' log
-    grep -qF " in $PWD" log
-    grep -q "^ranks  *2 as .* rank 0 on $(hostname)$" log
-    grep -q '^problem  *custom, f64, line of radius 1, 100000 x 1 cells, initial mode, 1000000000 steps$' log
+    grep -q '^command  *weft run d.ini run.tune=off output.progress=on output.record=killed.jsonl$' out
+    grep -qF " in $PWD" out
+    grep -q "^ranks  *2 as .* rank 0 on $(hostname)$" out
+    grep -q '^problem  *custom, f64, line of radius 1, 100000 x 1 cells, initial mode, 1000000000 steps$' out
 }

@@ -63,7 +63,8 @@ all_typed() { # heading, file of records
             t = type[types == int(keys / 2) ? i / 2 : 1]; sub(/,.*/, "", t); gsub(/^ | $/, "", t)
             sub(/^bool/, "boolean", t); sub(/^array .*/, "array", t); sub(/.*hex.*/, "string", t)
             print key[i]
-            if (t !~ /^(int|null|object|string|boolean|array)$/) t = t == "" || t ~ /deck/ ? ".*" : "int|number"
+            if (t !~ /^(int|null|object|string|boolean|array)$/) t = t == "" ||
+                t ~ /deck/ ? ".*" : "int|number"
             print t >"allowed"
         } }' | as_patterns >patterns
     [ "$(wc -l <patterns)" -gt 50 ]

@@ -55,7 +55,7 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
         "grid.ny=$((free_kib * 1024 / 65536 / 16 * 3 / 2))"
     refuses 3 weft_run 4 d.ini --dry-run -- memory
     refuses 3 weft_alone d.ini run.fuse=1 grid.nx=1099511627776 grid.ny=1048576 --dry-run -- \
-        "grid 1099511627776 x 1048576: rank 0 needs 18.4 EB of memory; " "B are free for it" # more than 64 bits
+        "grid 1099511627776 x 1048576: rank 0 needs 18.4 EB of memory; " "B are free for it"
     sed -i '/alpha/d; s/heat/transpose/' d.ini
     weft_alone d.ini --dry-run "grid.ny=$((free_kib * 1024 / 65536 / 16 * 4 / 5))"
     # with its messages it needs 1.4 times of what is free
@@ -64,7 +64,8 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
 
 # Which limit is the least: test_host_limits_take_the_least.
 @test "a job that may take less than the machine has: the limit is named, in dry runs and info too" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4096 grid.ny=40000 time.steps=3 run.device=host # 2.6 GB
+    # 2.6 GB
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4096 grid.ny=40000 time.steps=3 run.device=host
     limited() { ulimit -v 2000000 && timeout -k 5 $hang_s "$weft" "$@" 3>&-; }
     weft_alone d.ini --dry-run >/dev/null
     refuses 3 limited run d.ini --dry-run -- memory "limit: ulimit"
@@ -76,7 +77,8 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     weft=$weft_sanitize
     deck d.ini "${good[@]:0:4}" time.steps=1000000
     WEFT_FAULT=device_error:7 refuses 3 weft_run 2 d.ini -- \
-        "rank 1 on $(hostname): " "Input/output error; in phase 'steps' at step " "; there is no checkpoint yet"
+        "rank 1 on $(hostname): " "Input/output error; in phase 'steps' at step " \
+            "; there is no checkpoint yet"
     WEFT_FAULT=device_error:900 refuses 3 weft_run 2 d.ini checkpoint.every=100 -- \
         "in phase 'steps' at step 8" "; continue with --restart checkpoints (step "
     [[ $output =~ "(step "([0-9]+)" or later)" ]]
@@ -117,13 +119,9 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     weft_alone sub/d.ini --dry-run >dry
     [ ! -e new ]
     weft_alone sub/d.ini output.final=sub/beside.h5
-    weft_alone sub/d.ini problem.initial=sub/beside.h5
-    expect records 2 "$(wc -l <new/folder/r.jsonl)"
     weft_run 2 sub/d.ini problem.initial=beside.h5 checkpoint.every=3
-    cd sub
-    weft_alone d.ini problem.initial=beside.h5 output.record=../again.jsonl --restart ../checkpoints
-    cd ..
-    expect fingerprints 1 "$(tail -q -n 2 new/folder/r.jsonl again.jsonl | jq .fingerprint | uniq | wc -l)"
+    (cd sub && weft_alone d.ini problem.initial=beside.h5 output.record=../again.jsonl --restart ../checkpoints)
+    expect fingerprint "$(fingerprint new/folder/r.jsonl)" "$(fingerprint again.jsonl)"
 }
 
 # bats test_tags=gpus:part
@@ -161,7 +159,8 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
         expect "control characters" "" \
             "$(tr -d '\n' <seen | LC_ALL=C grep -ao '[[:cntrl:]]\|'$'\xc2\x9b' | cat -v)"
     }
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=12 time.steps=2 output.final=s.h5 output.record=r.jsonl
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=12 time.steps=2 output.final=s.h5 \
+        output.record=r.jsonl
     cp d.ini "$name.ini"
     shown 'weft run \x1b[31mx\xc2\x9b\xff.ini' weft_alone "$name.ini"
     cp s.h5 "$name.h5"

@@ -1,4 +1,5 @@
-# The first contact: `make run` tells what it installs, builds and leaves, and each of a beginner's obstacles is one clear sentence.
+# The first contact: `make run` tells what it installs, builds and leaves, and each of a beginner's obstacles
+# is one clear sentence.
 load ../support/helper
 
 # make, without what it adds to a failure, and without what the caller's environment tells it.
@@ -47,7 +48,8 @@ checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
     expect "sentences before the first launch" "" "$(sed '/^.\/launcher/,$d' said)"
     expect "calls by mpirun" 2 "$(grep -c '^called --oversubscribe --bind-to none -n 1 ' calls)"
     UID_HERE=0 BRAND="mpirun (Open MPI) 4" first 1 >said
-    [[ $(head -n 1 said) == "Open MPI refuses to run as root unless OMPI_ALLOW_RUN_AS_ROOT=1 "* ]] || { cat said; return 1; }
+    [[ $(head -n 1 said) == "Open MPI refuses to run as root unless OMPI_ALLOW_RUN_AS_ROOT=1 "* ]] ||
+        { cat said; return 1; }
     grep -qx '  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1' said
     rm calls
     UID_HERE=0 BRAND="slurm 22" first 1000 >said
@@ -120,7 +122,8 @@ hpc/compilers/bin hpc/cuda include lib64'
     REFUSED=$why refuses_cuda "$home" \
         "nvcc 12.4 does not take its host compiler ($why): NVCC_CCBIN= names another"
     rm cuda/lib64/*
-    refuses_cuda "$home" "$home/bin/nvcc is there, but no libcudart_static.a in lib64, lib or targets/*/lib of $home: "
+    refuses_cuda "$home" \
+        "$home/bin/nvcc is there, but no libcudart_static.a in lib64, lib or targets/*/lib of $home: "
     rm cuda/include/*
     refuses_cuda "$home" "$home/bin/nvcc is there, but no cuda_runtime_api.h in include or targets/*/"
     checked CUDA_HOME="$home" CUDA=0

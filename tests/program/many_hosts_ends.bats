@@ -70,7 +70,8 @@ goes_on() { # hosts: seven steps from the newest checkpoint
     over b:1,a:1 ./there "$weft" run d.ini time.steps=300 output.trace=none --restart checkpoints
     expect "steps" 300 "$(record .steps)"
     # without the offsets of clocks that were set at other boots the spans would be days apart
-    expect "a run's length" true "$(jq '[.traceEvents[] | select(.ph == "X") | .ts + .dur] | max < 1e9' t.json)"
+    expect "a run's length" true \
+        "$(jq '[.traceEvents[] | select(.ph == "X") | .ts + .dur] | max < 1e9' t.json)"
     [ ! -e /proc/self/ns/time ] ||
         expect "offset of hostb, days" 1 "$(jq '.otherData.ranks[2].offset_us / 864e8 | fabs | round' t.json)"
 }

@@ -1,5 +1,6 @@
-# State files of several hosts (made here, support/hosts): written into a folder that all share, read on other hosts; where hosts do not
-# share it, or may not write there, one sentence names the host before the first step. /tmp is each host's own.
+# State files of several hosts (made here, support/hosts): written into a folder that all share, read on other
+# hosts; where hosts do not share it, or may not write there, one sentence names the host before the first
+# step. /tmp is each host's own.
 load ../support/helper
 load ../support/hosts
 
@@ -16,7 +17,8 @@ quiet="--quiet output.record=none"
     "$weft" diff f.h5 several/f.h5
     "$weft" diff checkpoints/step_0000000020.h5 several/step_0000000020.h5
     over c:1,b:2,d:1 "$weft" run d.ini time.steps=50 --restart several run.ranks_x=2
-    expect "went on" "20 exact hostc,hostb,hostd" "$(record '"\(.steps_run) \(.verdict) \(.machine.hosts | join(","))"')"
+    expect "went on" "20 exact hostc,hostb,hostd" \
+        "$(record '"\(.steps_run) \(.verdict) \(.machine.hosts | join(","))"')"
     expect "found by rank 0's name for it" "$(cd several && ls)" "$(on hostd ls several)"
 }
 

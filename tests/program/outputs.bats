@@ -15,7 +15,8 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     for name in pipe.png link.png; do
         what=$(stat -c %F $name)
         for key in output.final output.picture output.trace; do
-            refuses 2 weft_alone d.ini $key=$name -- "$key = $name" "allowed is a new name or that of a regular file"
+            refuses 2 weft_alone d.ini $key=$name -- "$key = $name" \
+                "allowed is a new name or that of a regular file"
         done
         expect "$name" "$what" "$(stat -c %F $name)"
     done

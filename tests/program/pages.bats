@@ -1,8 +1,10 @@
-# Every command of README.md and docs/guide.md runs as it stands, in the order of the pages, in a copy of the tree.
+# Every command of README.md and docs/guide.md runs as it stands, in the order of the pages, in a copy of the
+# tree.
 load ../support/helper
 hang_s=900 # on a busy machine the main job alone takes minutes
 
-# Commands that cannot run in a test: they run it, need the network, a site's modules or a cluster (slurm.bats).
+# Commands that cannot run in a test: they run it, need the network, a site's modules or a cluster
+# (slurm.bats).
 excepted='^(make (test|deps|run DEPS=no|-j HDF5_DIR=)|module load|spack |apptainer |sbatch |srun )'
 
 # Lines of code that begin with a command, as they stand: what they do stands behind ` # `.

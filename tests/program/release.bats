@@ -1,10 +1,13 @@
-# A release has one version everywhere, is made of a clean and tested commit that CHANGELOG.md describes, and leaves an archive and a tag.
+# A release has one version everywhere, is made of a clean and tested commit that CHANGELOG.md describes, and
+# leaves an archive and a tag.
 load ../support/helper
 
-# A repository with the files that a release reads and changes; its tests pass unless there is a file `broken`.
+# A repository with the files that a release reads and changes; its tests pass unless there is a file
+# `broken`.
 setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
-    export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+    export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a \
+        GIT_COMMITTER_EMAIL=a@b
     git init -q tree
     cd tree || exit 1
     mkdir .ci jobs
@@ -44,7 +47,8 @@ setup() {
     mkdir ../archive ../copy
     git archive HEAD | tar -xC ../archive
     cp -r Makefile .ci ../copy
-    expect "a checkout's, an archive's, a copy's" "$(git describe --always) $(git rev-parse --short HEAD) unknown" \
+    expect "a checkout's, an archive's, a copy's" \
+        "$(git describe --always) $(git rev-parse --short HEAD) unknown" \
         "$(commit_in .) $(commit_in ../archive) $(commit_in ../copy)"
 }
 

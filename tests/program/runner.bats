@@ -1,5 +1,5 @@
 # tests/run, on a made tree of units, where `nvidia-smi` says that there are GPUs: which build runs, who sees
-# which GPU, who runs beside whom, and when a test is told of.
+# which GPU, and who runs beside whom.
 load ../support/helper
 
 setup() {
@@ -55,7 +55,8 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
  * gpus: rank" "sleep .3"
     unit told "ranks: 1 2 6 release: it tells" 'echo "released $RANKS" >>log'
     SLURM_JOB_GPUS=0,1 passes
-    expect "first line" "17 tests in 17 jobs, 4 at a time; 5 of them with GPUs, of which there are 2" "${lines[0]}"
+    expect "first line" "17 tests in 17 jobs, 4 at a time; 5 of them with GPUs, of which there are 2" \
+        "${lines[0]}"
     expect "last line" "17 passed, 0 failed, 0 skipped" "${lines[-1]}"
     expect "what the plain one sees" "" "$(seen_by plain)"
     expect "what those of one GPU see" "0 1" "$(seen_by 'one_[ab]' | sort | xargs)"
@@ -78,7 +79,8 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     CUDA_VISIBLE_DEVICES=GPU-3 TEST_GPU_JOBS=2 passes part alone
     expect "what they see" "GPU-3 GPU-3 GPU-3" "$(seen_by 'part_.' | xargs)"
     expect "jobs on the GPU" 2 "$(grep -v alone log | most_on_a_gpu)"
-    expect "the last of all" "begins alone /ends alone /sanitized alone alone" "$(tail -n 3 log | paste -sd /)"
+    expect "the last of all" "begins alone /ends alone /sanitized alone alone" \
+        "$(tail -n 3 log | paste -sd /)"
     [ ! -e build/tests.json ] # these were not all
     # no GPU, hidden ones, a build without CUDA: the environment stays as it is
     gpus
@@ -100,7 +102,8 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
             >tests/program/made.bats
     run -1 tests/run made.bats
     # the one may have either GPU
-    expect "who saw what" 'all / all 0,1 / one (a.b), [c] / one (a.b), [c] 0 / one (a.b), [c] and more / plain' \
+    expect "who saw what" \
+        'all / all 0,1 / one (a.b), [c] / one (a.b), [c] 0 / one (a.b), [c] and more / plain' \
         "$(sed 's/ $//; s/\] 1$/] 0/' log | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
     expect "reports" 'FAIL wrong / ok all / ok one (a.b), [c]' "$(
         sed -nE 's/^(FAIL|ok) +[0-9.]+ s  made.bats with GPUs: (.*)/\1 \2/p' <<<"$output" | LC_ALL=C sort |
@@ -112,18 +115,11 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
         "6 passed, 1 failed, 0 skipped" "${lines[-1]}"
 }
 
-@test "a unit's line is printed when it ends, also where it is killed" {
-    unit slow "release: it tells" "until grep -q 'test_killed, release' printed; do sleep .1; done"
-    unit killed "release: it tells" 'kill -KILL $$'
-    run -1 bash -o pipefail -c 'tests/run | tee printed'
-    expect "last lines" "ok test_slow, release/3 passed, 1 failed, 0 skipped" \
-        "$(tail -n 2 printed | sed 's/ *[0-9.]* s  / /' | paste -sd /)"
-}
-
 @test "pytest has a line per test; a file that needs a service is left to --all, or named" {
     /usr/bin/python3 -c 'import pytest' 2>/dev/null || skip "no pytest here (python3-pytest)"
     cp "$top/tests/jobs/conftest.py" tests/jobs/
-    printf '%s\n' 'import pytest' 'def test_that_adds_up():' '    assert 1 + 1 == 2' 'def test_wrong():' '    seen = 3' \
+    printf '%s\n' 'import pytest' 'def test_that_adds_up():' '    assert 1 + 1 == 2' 'def test_wrong():' \
+        '    seen = 3' \
         '    assert seen == 4' 'def test_left_out():' '    pytest.skip("no numpy")' >tests/jobs/test_made.py
     printf '%s\n' '# Made.' '# test-all: a service' '@test "served" { true; }' '@test "too" { true; }' \
         >tests/program/served.bats

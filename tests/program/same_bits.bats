@@ -1,28 +1,6 @@
-# A GPU gives the host's bits by every feed and transport, also where ranks drift apart. On the host, any
-# ranks, lanes and feeds: decks.bats, test_random_decks_match_a_plain_reference.
+# A GPU gives the host's bits with each norm of many steps in a graph, and where ranks drift apart. Every kind on
+# both devices: decks.bats; any ranks, lanes and feeds: test_random_decks_match_a_plain_reference.
 load ../support/helper
-
-# bats test_tags=gpus:2
-@test "host and GPU give the same bits, as the run comes, by single steps and without trials" {
-    local kind fuse
-    needs_gpu
-    at() { # record, ranks, key=value...
-        (cd "$top" && launch "$2" "$weft" run "inputs/$kind.ini" output.picture=none \
-            "output.record=$BATS_TEST_TMPDIR/$1.jsonl" "${@:3}")
-    }
-    for kind in heat2d wave2d transpose advect2d custom_box2d sweep2d; do
-        at host 1 run.device=host
-        for fuse in 0 1; do
-            at cuda 2 run.device=cuda run.fuse=$fuse
-            expect "$kind, run.fuse = $fuse" "$(fingerprint host.jsonl)" "$(fingerprint cuda.jsonl)"
-        done
-        at off 1 run.device=cuda run.tune=off
-        expect "$kind, run.tune = off: fingerprint, tried" "$(fingerprint host.jsonl) null" \
-            "$(record '"\(.fingerprint) \(.plan.kernel_variant)"' off.jsonl)"
-        [ $kind = transpose ] || expect "$kind, tried and chosen" true \
-            "$(record '.plan.kernel_variant == null or .tune.variant == .plan.kernel_variant.chosen' cuda.jsonl)"
-    done
-}
 
 # Kinds, types and grids by every feed and transport: test_steps_wait_for_what_they_read.
 # bats test_tags=gpus:2
@@ -49,9 +27,11 @@ load ../support/helper
 @test "ranks that drift apart: peers that store into each other's memory, in-kernel and overlapped" {
     needs_gpu
     local steps
-    steps=$([ "$(gpus)" -gt 1 ] && echo 100000 || echo 1000) # ranks that share a GPU wait for time slices of 2 ms
+    # ranks that share a GPU wait for time slices of 2 ms
+    steps=$([ "$(gpus)" -gt 1 ] && echo 100000 || echo 1000)
     # a wave does not die down, so a wrong ghost of any step shows in the last one
-    deck d.ini problem.kind=wave problem.order=4 problem.alpha=0.3 grid.nx=203 grid.ny=165 problem.initial=random \
+    deck d.ini problem.kind=wave problem.order=4 problem.alpha=0.3 grid.nx=203 grid.ny=165 \
+        problem.initial=random \
         problem.seed=7 "time.steps=$steps" run.device=cuda run.transport=peer run.fuse=1
     weft_alone d.ini
     local columns ranks rank pauses
@@ -62,7 +42,8 @@ load ../support/helper
             mapfile -t ranks < <(rank_pids output.record=drift.jsonl)
             [ ${#ranks[@]} -gt 0 ] || { sleep 0.05; continue; }
             rank=${ranks[RANDOM % ${#ranks[@]}]}
-            kill -STOP "$rank" 2>/dev/null && sleep "0.0$((RANDOM % 40 + 10))" && kill -CONT "$rank" 2>/dev/null &&
+            kill -STOP "$rank" 2>/dev/null && sleep "0.0$((RANDOM % 40 + 10))" &&
+                kill -CONT "$rank" 2>/dev/null &&
                 pauses=$((pauses + 1))
             sleep "0.00$((RANDOM % 10))"
         done

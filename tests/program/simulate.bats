@@ -1,4 +1,4 @@
-# Hundreds of ranks: the real program under SimGrid's SMPI gives the fingerprints of one rank, and its checkpoints end.
+# Hundreds of ranks: the program under SimGrid's SMPI gives the fingerprints of one rank, and its checkpoints.
 #
 # test-all: SimGrid, and minutes
 load ../support/helper
@@ -47,25 +47,31 @@ simulated() { # arguments of jobs/simulate...
     "$weft" diff one checkpoints
 }
 
-# Calls of MPI by their names, of the rank that has most of them; a call for all ranks sends log P messages. Elements of tables with an
-# entry per rank, which all-gathers and gathers make: 8 bytes each at most, text one.
-calls() { awk 'FNR == 1 { n = 0 } $2 != "compute" { if (++n > most) most = n } END { print most }' "$1"_files/*; }
-table_bytes() { awk '/ (all)?gather / { bytes += $3 * ($NF == 6 ? 1 : 8) } END { print bytes }' "$1"_files/*rank-1.txt; }
+# Calls of MPI of the rank that has most of them; a call for all ranks sends log P messages. Elements of tables
+# with an entry per rank, which all-gathers and gathers make: 8 bytes each at most, text one.
+calls() { awk 'FNR == 1 { n = 0 } $2 != "compute" { if (++n > most) most = n } END { print most }' \
+    "$1"_files/*; }
+table_bytes() { awk '/ (all)?gather / { bytes += $3 * ($NF == 6 ? 1 : 8) } END { print bytes }' \
+    "$1"_files/*rank-1.txt; }
 
 # The bytes of the rank that allocates most, beyond those on 16 ranks.
-allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.allocated_bytes }) | add) | .\"$1\" - .\"16\"" r.jsonl; }
+allocated_beyond_16() { jq -s \
+    "(map({ (.ranks | tostring): .machine.simulated.allocated_bytes }) | add) | .\"$1\" - .\"16\"" r.jsonl; }
 
 @test "a rank makes no more calls on 256 than on 16 ranks, and allocates at most 64 bytes more per rank" {
     deck d.ini problem.kind=heat problem.alpha=0.2 time.steps=10 output.record=r.jsonl
-    for ranks in 16 64 256; do simulated --weak --ranks $ranks --calls c$ranks run d.ini grid.nx=16 grid.ny=16; done
+    for ranks in 16 64 256; do simulated --weak --ranks $ranks --calls c$ranks run d.ini grid.nx=16 \
+        grid.ny=16; done
     expect "ranks with calls" 256 "$(ls c256_files | wc -l)"
     expect "calls of a rank" "$(calls c16)" "$(calls c256)"
     reductions=$(grep -c allreduce <(cat c256_files/*rank-2.txt))
-    [ "$reductions" -le 42 ] || { echo "$reductions all-reduces"; return 1; } # three are of a simulation alone
+    # three are of a simulation alone
+    [ "$reductions" -le 42 ] || { echo "$reductions all-reduces"; return 1; }
     [ "$(table_bytes c256)" -le 64 ] || { echo "$(table_bytes c256) bytes per rank"; return 1; }
     for ranks in 64 256; do
         more=$(allocated_beyond_16 $ranks)
-        [ "$more" -gt 0 ] && [ "$more" -le $((64 * ranks)) ] || { echo "$more bytes more on $ranks ranks"; return 1; }
+        [ "$more" -gt 0 ] && [ "$more" -le $((64 * ranks)) ] ||
+            { echo "$more bytes more on $ranks ranks"; return 1; }
     done
 }
 

@@ -1,4 +1,5 @@
-# A run that goes nowhere ends within run.stall_limit and a little: exit 3, and a word from every rank that still can.
+# A run that goes nowhere ends within run.stall_limit and a little: exit 3, and a word from every rank that
+# still can.
 load ../support/helper
 
 setup() {
@@ -26,7 +27,8 @@ setup() {
     ends
     cat out
     expect status 3 "$status"
-    expect "ranks that say so" 2 "$(grep -c "no progress for 4 s in phase 'waiting for a checkpoint' at step 400" out)"
+    expect "ranks that say so" 2 \
+        "$(grep -c "no progress for 4 s in phase 'waiting for a checkpoint' at step 400" out)"
     expect "files with a checkpoint's name" "" "$(find checkpoints -name 'step_*.h5')"
 }
 
@@ -42,7 +44,8 @@ setup() {
 @test "a run that is suspended while it waits, for longer than the limit, and resumed, goes on to its end" {
     local ranks
     weft=$weft_sanitize
-    WEFT_FAULT=checkpoint_slow:9000 begin 2 d.ini run.stall_limit=5 time.steps=200 checkpoint.every=200 output.record=suspended.jsonl
+    WEFT_FAULT=checkpoint_slow:9000 begin 2 d.ini run.stall_limit=5 time.steps=200 checkpoint.every=200 \
+        output.record=suspended.jsonl
     wait_for is_there 'checkpoints/step_*.????????'
     sleep 1 # the watchdog has seen the last step, and after SIGCONT there is still to wait
     mapfile -t ranks < <(rank_pids output.record=suspended.jsonl)

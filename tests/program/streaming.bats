@@ -1,5 +1,6 @@
-# Fields in host memory, whose rows stream through the device (run.memory = host), in whole runs. The device is a host device with some
-# hundred KiB, as it has to be where there is no GPU; tests/kernels/test_temporal_equals_single_steps has all shapes and sides.
+# Fields in host memory, whose rows stream through the device (run.memory = host), in whole runs. The device
+# is a host device with some hundred KiB, as it has to be where there is no GPU;
+# tests/kernels/test_temporal_equals_single_steps has all shapes and sides.
 load ../support/helper
 
 small=(run.device=host run.memory=host run.device_memory=300k)
@@ -24,7 +25,8 @@ streamed() { weft_run $1 d.ini "${small[@]}" "${@:2}"; } # ranks key=value...
 }
 
 @test "checkpoints, restarts, pictures and frames are those of fields on the device" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=60 checkpoint.every=20 checkpoint.keep=0 \
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=60 checkpoint.every=20 \
+        checkpoint.keep=0 \
         output.picture=p.png output.every=30
     on_device checkpoint.dir=device output.picture=device.png
     local reference
@@ -32,22 +34,26 @@ streamed() { weft_run $1 d.ini "${small[@]}" "${@:2}"; } # ranks key=value...
     streamed 2 time.steps=40
     "$weft" diff "$(checkpoint 40 device)" "$(checkpoint 40)"
     streamed 3 run.fuse=7 --restart "$(checkpoint 20)"
-    expect "fingerprint, verdict, steps" "$reference exact 40" "$(record '"\(.fingerprint) \(.verdict) \(.steps_run)"')"
+    expect "fingerprint, verdict, steps" "$reference exact 40" \
+        "$(record '"\(.fingerprint) \(.verdict) \(.steps_run)"')"
     cmp device.png p.png
     on_device --restart "$(checkpoint 40)"
     expect fingerprint "$reference" "$(fingerprint)"
 }
 
 @test "auto takes host memory where the fields do not fit into what is allowed" {
-    deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 "${plate[@]}" time.steps=30 run.device=host
+    deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 "${plate[@]}" time.steps=30 \
+        run.device=host
     weft_alone d.ini run.device_memory=900k
-    expect "memory, asked" "device auto 921600" "$(record '"\(.memory) \(.asked.memory) \(.asked.device_memory)"')"
+    expect "memory, asked" "device auto 921600" \
+        "$(record '"\(.memory) \(.asked.memory) \(.asked.device_memory)"')"
     local reference
     reference=$(fingerprint)
     weft_alone d.ini run.device_memory=400k
     expect "memory, bits" "host $reference" "$(record '"\(.memory) \(.fingerprint)"')"
     [[ $(record .plan.memory.because) == "grid 203 x 301: rank 0 needs "*" of memory; 410 KB are free for it" ]]
-    expect "room that was taken" true "$(record '.streaming.device_bytes <= 409600 and .streaming.chunk_rows > 0')"
+    expect "room that was taken" true \
+        "$(record '.streaming.device_bytes <= 409600 and .streaming.chunk_rows > 0')"
     refuses 3 weft_alone d.ini run.device_memory=400k run.memory=device -- \
         "rank 0 needs" "410 KB are free for it"
     refuses 2 weft_alone d.ini "${small[@]}" run.device_memory=10k -- "10.2 KB of device memory are too few"
@@ -69,7 +75,8 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)' "$@"
 
 @test "checkpoints, frames, the final state and a restart take no memory beside the fields" {
     local plain level=$((2048 * 2048 * 8))
-    deck d.ini problem.kind=wave problem.alpha=0.2 grid.nx=2048 grid.ny=2048 time.steps=16 run.device=host run.memory=host \
+    deck d.ini problem.kind=wave problem.alpha=0.2 grid.nx=2048 grid.ny=2048 time.steps=16 run.device=host \
+        run.memory=host \
         run.device_memory=8M run.fuse=8
     plain=$(most_bytes "$weft" run d.ini)
     [ "$plain" -gt $((4 * level)) ]

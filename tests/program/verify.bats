@@ -4,7 +4,8 @@ load ../support/helper
 
 # 8192 bytes a row: 512 rows a block of 4 MiB.
 plate() {
-    deck d.ini problem.kind=wave problem.alpha=0.2 grid.{nx=1024,ny=1400} time.steps=2 output.final=good.h5 "$@"
+    deck d.ini problem.kind=wave problem.alpha=0.2 grid.{nx=1024,ny=1400} time.steps=2 output.final=good.h5 \
+        "$@"
 }
 
 @test "damage is one sentence of verify, restart and diff: the part, the block and its rows, of 1D columns" {
@@ -25,11 +26,13 @@ plate() {
     for k in 1 2; do flip_a_bit good.h5 /fields/u $((4194304 * k)); done
     refuses 3 "$weft" verify good.h5 -- "block 1, rows 512 .. 1023 of /fields/u" "; and 1 more"
     cp "$(checkpoint 2)" "$(checkpoint 7)"
-    refuses 3 "$weft" verify checkpoints -- "$(checkpoint 7) is damaged: it holds step 2 under the name of step 7"
+    refuses 3 "$weft" verify checkpoints -- \
+        "$(checkpoint 7) is damaged: it holds step 2 under the name of step 7"
     deck line.ini problem.kind=heat problem.alpha=0.2 grid.nx=1200000 time.steps=2 output.final=line.h5
     weft_alone line.ini
     flip_a_bit line.h5 /fields/u $((8 * 1199999))
-    refuses 3 "$weft" verify line.h5 -- "line.h5 is damaged: block 2, columns 1048576 .. 1199999 of /fields/u:"
+    refuses 3 "$weft" verify line.h5 -- \
+        "line.h5 is damaged: block 2, columns 1048576 .. 1199999 of /fields/u:"
 }
 
 @test "several files, and folders with a line for each checkpoint: the worst decides" {
@@ -62,7 +65,8 @@ differ() { # text, command...: the files differ, and the text says where
     deck ab.ini problem.kind=transpose problem.initial=random grid.nx=8 grid.ny=6 time.steps=0
     for seed in 1 2; do weft_alone ab.ini problem.seed=$seed output.final=$seed.h5; done
     run "$weft" diff 1.h5 2.h5
-    expect "of two fields the first differs" "1 same" "$status $(sed -n 's/^b: \(same\) bits$/\1/p' <<<"$output")"
+    expect "of two fields the first differs" "1 same" \
+        "$status $(sed -n 's/^b: \(same\) bits$/\1/p' <<<"$output")"
     cp 1.h5 same.h5
     "$weft" diff 1.h5 same.h5
     flip_a_bit same.h5 /fields/a 9
@@ -81,7 +85,8 @@ differ() { # text, command...: the files differ, and the text says where
 }
 
 @test "weft diff: the largest absolute and relative difference, where they are; whole runs by their steps" {
-    deck d.ini problem.kind=custom "problem.weights=0 1 0" grid.nx=4 grid.ny=1 time.steps=2 checkpoint.every=1 \
+    deck d.ini problem.kind=custom "problem.weights=0 1 0" grid.nx=4 grid.ny=1 time.steps=2 \
+        checkpoint.every=1 \
         checkpoint.keep=0
     printf '1.5 2 1000 0\n' >a.txt
     printf '1.96875 2.75 1001 0\n' >b.txt

@@ -1,4 +1,4 @@
-# Other people's tools see the values that are in a state file: VTK's own readers, which are ParaView's, beside h5dump.
+# Other people's tools see the values that are in a state file: VTK's own readers, ParaView's, beside h5dump.
 # Each test takes every Python here that has what it needs; WEFT_PYTHON names one more, for the VTK of PyPI.
 #
 # test-all: VTK
@@ -18,9 +18,11 @@ dump() { # file dataset
 @test "/VTKHDF holds no data: vtkHDFReader reads every value of the dataset, of both levels, of a transpose" {
     local file name shape python
     readers
-    deck plane.ini problem.kind=wave problem.alpha=0.3 problem.initial=gaussian grid.{nx=37,ny=23} time.steps=6 \
+    deck plane.ini problem.kind=wave problem.alpha=0.3 problem.initial=gaussian grid.{nx=37,ny=23} \
+        time.steps=6 \
         output.final=plane.h5
-    deck turned.ini problem.kind=transpose problem.initial=random grid.nx=12 grid.ny=5 time.steps=2 output.final=turned.h5
+    deck turned.ini problem.kind=transpose problem.initial=random grid.nx=12 grid.ny=5 time.steps=2 \
+        output.final=turned.h5
     weft_run 3 plane.ini
     h5dump -p -H -d /VTKHDF/PointData/u plane.h5 | grep -q 'MAPPING\|VIRTUAL'
     cp plane.h5 one.h5
