@@ -20,8 +20,6 @@ from pathlib import Path
 
 TOPS = ("kernels", "comm", "io", "miniapp")
 SOURCES = (".c", ".h", ".cu", ".cuh")
-
-
 # Functions of libm that are not correctly rounded; what a compiler calls for powers and for complex products.
 INEXACT = re.compile(
     r"(a?(sin|cos|tan)h?|atan2|sincos|exp(2|10|m1)?|log(2|10|1p)?|pow|cbrt|hypot|erfc?|[lt]gamma|[jy][01n])[fl]?"
