@@ -46,16 +46,6 @@ same() { # key=value...
     done
 }
 
-@test "a picture" {
-    deck p.ini problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=2100 grid.ny=30 \
-        time.steps=1
-    weft_alone p.ini output.picture=wanted.png
-    for word in traps,up down zero; do
-        SHIM=$word SHIM_AT=init preloaded "$weft" run p.ini --quiet output.picture=found.png
-        cmp wanted.png found.png
-    done
-}
-
 @test "the host's answers, by which weft bench verifies" {
     for word in traps,up zero; do
         SHIM=$word SHIM_AT=load,init,thread OMP_NUM_THREADS=2 preloaded \

@@ -52,16 +52,6 @@ a signal would end this run without a checkpoint" "$(record '.notes[]' signal.js
     [ ! -e checkpoints ]
 }
 
-@test "weft check fs on a folder that three hosts share: what each promise is worth between them" {
-    mkdir shared
-    over a:2,b:1,c:1 "$weft" check fs shared seconds=1 >fs
-    grep -q '^shared: 4 ranks on 3 hosts' fs
-    cat fs
-    grep -q '^  flock ' fs # kept, or on a busy machine not seen to be: weft does not rely on it
-    grep -q '^fit for checkpoints' fs
-    expect "left" "" "$(ls -A shared)"
-}
-
 @test "what rank 0 alone writes needs no shared folder: record, pictures and their frames, trace" {
     deck d.ini "${heat[@]}" \
         output.{record=/tmp/r.jsonl,picture=/tmp/p.png,every=10,series=none,trace=/tmp/t.json}
@@ -102,6 +92,8 @@ a signal would end this run without a checkpoint" "$(record '.notes[]' signal.js
     late run d.ini --restart-if-any checkpoints time.steps=60 output.record=r/r2.jsonl --quiet
     expect "verdicts, steps" "exact 30 exact 30" "$(cat r/*.jsonl | jq -r '.verdict, .steps_run' | xargs)"
     late verify checkpoints s new/f.h5
-    late check fs new seconds=1
+    late check fs new seconds=1 >fs
+    grep -q '^new: 3 ranks on 2 hosts' fs
+    grep -q '^fit for checkpoints' fs
     late bench io dir=new bytes=1M samples=2 output=r/b.jsonl
 }

@@ -32,15 +32,6 @@ setup() {
     expect "files with a checkpoint's name" "" "$(find checkpoints -name 'step_*.h5')"
 }
 
-@test "a run that makes progress is left alone, whatever it waits for" {
-    weft=$weft_sanitize
-    WEFT_FAULT=checkpoint_slow:700 weft_alone d.ini problem.alpha=0.001 grid.nx=30 grid.ny=20 \
-        run.stall_limit=3 \
-        time.steps=600 checkpoint.every=100
-    expect "verdict, checkpoints, whether it waited for longer than the limit" "exact 6 true" \
-        "$(record '"\(.verdict) \(.checkpoint.count) \(.checkpoint.stall_s > 3)"')"
-}
-
 @test "a run that is suspended while it waits, for longer than the limit, and resumed, goes on to its end" {
     local ranks
     weft=$weft_sanitize
