@@ -39,7 +39,4 @@ ended() { # what the sentence has...
     ended "in MPI_Init"
     run "$weft" check
     ended "in MPI_Init"
-    run weft_run 2 d.ini
-    [ "$status" != 0 ]
-    grep '^weft: .*a library called _exit in MPI_Init' <<<"$output"
 }
