@@ -1,9 +1,7 @@
 # The decks of inputs/ run to the fingerprints in inputs/fingerprints: as they stand where that takes a
 # second, else made small. Those that stand as they are have the same fingerprint written in them, and so has
-# the main job (pages.bats, by `make run`, on all GPUs).
+# the main job (pages.bats, by `make run`).
 load ../support/helper
-
-written_in() { sed -n 's/^# fingerprint: //p' "inputs/$1.ini"; } # name
 
 # bats test_tags=gpus:part
 @test "every deck runs to its fingerprint, on one, two and three ranks in turn" {
@@ -12,7 +10,8 @@ written_in() { sed -n 's/^# fingerprint: //p' "inputs/$1.ini"; } # name
     while read -r name wanted changes <&4; do # mpirun reads from 0
         case $name in '#'*) continue ;; esac
         [ "$changes" != - ] || changes=
-        [ -n "$changes" ] || expect "written in $name.ini" "$wanted" "$(written_in $name)"
+        [ -n "$changes" ] || expect "written in $name.ini" "$wanted" \
+            "$(sed -n 's/^# fingerprint: //p' "inputs/$name.ini")"
         ranks=$((runs++ % 3 + 1))
         weft_run $ranks "inputs/$name.ini" --quiet output.picture=none "checkpoint.dir=$BATS_TEST_TMPDIR/c" \
             "output.record=$BATS_TEST_TMPDIR/r.jsonl" $changes

