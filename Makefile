@@ -292,7 +292,7 @@ faults:
 # With other compilers, C libraries, MPIs, HDF5s, CUDAs and on arm64. ELSEWHERE="gcc-9 arm64": these alone.
 .PHONY: test-elsewhere
 test-elsewhere:
-	@$(MAKE) --no-print-directory all $(BUILD)/tests/miniapp/test_random_decks_match_a_plain_reference
+	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) ELSEWHERE='$(ELSEWHERE)' tests/long/elsewhere
 
 # Units that run on one rank. valgrind knows neither AVX-512 nor the 80 bits of a long double, and says of a process that cannot be

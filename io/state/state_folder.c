@@ -115,6 +115,23 @@ static state_status list_here(const char *dir, int64_t **steps, size_t *count)
     return found > 0 ? STATE_OK : STATE_MISSING;
 }
 
+state_status state_check_names(const char *dir, sentence *why)
+{
+    int64_t *steps = NULL;
+    size_t count = 0;
+    state_status status = STATE_OK;
+    (void)list_here(dir, &steps, &count);
+    for (size_t i = 0; i < count && status == STATE_OK; i++) {
+        char path[STATE_PATH_BYTES];
+        struct stat info;
+        state_path(path, sizeof path, dir, steps[i]);
+        if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
+            status = state_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
+    }
+    free(steps);
+    return status;
+}
+
 state_status state_set_aside(const char *path, const state_info *next, sentence *note, sentence *why)
 {
     state_info s;

@@ -17,6 +17,8 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why);
 /* Step numbers of the states in dir, newest first; the array is the caller's to free. MISSING: no such dir or
  * none. Collective. */
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
+/* IO where a folder has the name of a state in dir. By one rank. */
+state_status state_check_names(const char *dir, sentence *why);
 /* `next` is to get the name step_NNNNNNNNNN.h5. A state of another problem (kind, type, grid) that has it is
  * kept as step_NNNNNNNNNN.KIND-NXxNY-TYPE.h5 (.2.h5, .3.h5 ..), and *note says so, else "". By one rank. */
 state_status state_set_aside(const char *path, const state_info *next, sentence *note, sentence *why);

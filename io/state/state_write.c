@@ -515,6 +515,7 @@ static state_status take_place(state_writer *w, sentence *note, sentence *why)
     const state_writer_options *o = &w->o;
     char path[STATE_PATH_BYTES];
     state_status status = o->folder ? state_make_folder(o->folder, why) : STATE_OK;
+    if (status == STATE_OK && o->folder) status = state_check_names(o->folder, why);
     state_lock_path(path, o->folder, o->file);
     if (status == STATE_OK) w->lock = lock_take(path, &status, note, why);
     if (status == STATE_OK) state_tidy(w->dir, o->file);

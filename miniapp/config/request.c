@@ -173,7 +173,7 @@ void request_free(request *q)
 
 /* ---- outputs ---- */
 
-enum { PLACES_MAX = 11, PATH_BYTES = STATE_PATH_BYTES };
+enum { PLACES_MAX = 14, PATH_BYTES = STATE_PATH_BYTES };
 
 typedef enum place_use { PLACE_REPLACED, PLACE_APPENDED, PLACE_FOLDER, PLACE_INPUT } place_use;
 
@@ -218,6 +218,14 @@ static void add(places *all, const char *key, place_use use, const char *path)
     p->there = stat(p->path, &p->info) == 0;
 }
 
+/* The lock of states in a folder, or of one: no output may have its name. */
+static void add_lock(places *all, const char *key, const char *folder, const char *file)
+{
+    char path[STATE_PATH_BYTES];
+    state_lock_path(path, folder, file);
+    if (folder ? folder[0] : file[0]) add(all, key, PLACE_INPUT, path);
+}
+
 static void gather(places *all, const request *q)
 {
     const config *const c = &q->cfg;
@@ -235,6 +243,9 @@ static void gather(places *all, const request *q)
     if (c->problem.initial == CONFIG_INITIAL_FILE)
         add(all, "problem.initial", PLACE_INPUT, config_initial_path(c));
     add(all, "--restart", PLACE_INPUT, q->restart);
+    add_lock(all, "the lock of output.final", NULL, c->output.final);
+    if (c->output.every > 0) add_lock(all, "the lock of output.series", c->output.series, NULL);
+    add_lock(all, "the lock of checkpoint.dir", c->checkpoint.dir, NULL);
 }
 
 /* Refuses a name whose link, pipe, socket or device the file would replace. */

@@ -108,6 +108,8 @@ typedef struct problem_verdict {
     bool in_range;          /* sums of cells of that amplitude are finite in the type */
     sentence why_unchecked; /* where not */
 } problem_verdict;
+/* Sets p->warning where weights amplify the mode beyond the type's range before the run ends. */
+void problem_warn_of_growth(problem *p, const config *c);
 /* Of a stencil whose answer is known. */
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level);
 

@@ -16,6 +16,7 @@
  * V the mode may be all round-off. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "problem/problem.h"
 
@@ -57,10 +58,35 @@ static double accumulation(const problem *p, const config *c, double a, int64_t 
 
 static double size_of(quad_complex z) { return portable_math_hypot((double)z.re, (double)z.im); }
 
+static bool in_range(const problem *p, const config *c, int64_t level)
+{
+    const double most = c->problem.type == DTYPE_F32 ? FLT_MAX : DBL_MAX;
+    const double amplitude = size_of(problem_factor(p, c, level)) + fabs(p->shift);
+    return amplitude * fmax(p->prefix_sum, 1.0) <= most;
+}
+
+/* The last level before the end of the run whose cells are in the type's range. */
+static int64_t last_in_range(const problem *p, const config *c)
+{
+    int64_t inside = 0;
+    for (int64_t jump = (int64_t)1 << 33; jump > 0; jump /= 2)
+        if (inside + jump < c->time.steps && in_range(p, c, inside + jump)) inside += jump;
+    return inside;
+}
+
+void problem_warn_of_growth(problem *p, const config *c)
+{
+    if (c->problem.kind != KIND_CUSTOM || !p->exact || in_range(p, c, c->time.steps)) return;
+    snprintf(p->warning, sizeof p->warning,
+             "the weights amplify the initial mode %.4g times in a step: from step %lld on it is beyond the "
+             "range of %s, and the verdict is unchecked",
+             size_of(p->growth), (long long)last_in_range(p, c) + 1,
+             dtype_name(c->problem.type));
+}
+
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level)
 {
-    const bool f32 = c->problem.type == DTYPE_F32;
-    const double eps = f32 ? 0x1p-23 : 0x1p-52, most = f32 ? FLT_MAX : DBL_MAX;
+    const double eps = c->problem.type == DTYPE_F32 ? 0x1p-23 : 0x1p-52;
     const double factor = size_of(problem_factor(p, c, level)), constant = fabs(p->shift),
                  mode = fmax(factor, 1.0);
     const double without_v =
@@ -69,7 +95,7 @@ problem_verdict problem_bound(const problem *p, const config *c, int64_t level)
     if (constant > 0.0)
         v.bound += eps / 2.0 * constant * (8.0 + p->prefix_sum * accumulation(p, c, 1.0, level));
     const bool hidden = without_v <= SMALL * factor && v.bound > SMALL * factor;
-    v.in_range = (factor + constant) * fmax(p->prefix_sum, 1.0) <= most;
+    v.in_range = in_range(p, c, level);
     v.meaningful = v.in_range && isfinite(v.bound) && v.bound <= SMALL * factor;
     if (!v.in_range)
         sentence_set(&v.why_unchecked, "after %lld steps the mode has grown beyond the range of %s",

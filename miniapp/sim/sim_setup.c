@@ -104,10 +104,30 @@ static plan_through stream_through(sim *s, const char *because)
     return t;
 }
 
+/* Streamed rows are slow where a program that is forgotten fills the device. fault.h: memory_taken:PERCENT */
+static void note_taken_memory(sim *s, device *through)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    sentence taken;
+    DEVICE_CALL(through, memory_info, &free_bytes, &total_bytes);
+    const int made_up = fault_asked("memory_taken");
+    const size_t used_bytes = made_up < 0 ? total_bytes - free_bytes : total_bytes / 100 * (size_t)made_up;
+    const bool asked = s->cfg->run.device_memory_bytes == 0 || made_up >= 0,
+               by_others = asked && used_bytes > total_bytes / 10;
+    sentence_set(&taken,
+                 "other programs hold %s of the %s of the device of rank %d on %s: fields are in host "
+                 "memory, and steps are slower",
+                 figure_bytes((double)used_bytes).text, figure_bytes((double)total_bytes).text, s->top.rank,
+                 s->top.host);
+    if (!agree_or_say(!by_others, &taken, s->top.comm))
+        plan_add_note(&s->plan, false, "%s", taken.text);
+}
+
 /* Fields are on the device where they fit, or where the deck says so. */
 static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
 {
     const config *c = s->cfg;
+    device *const own = s->dev;
     sentence there = { "" };
     plan_through through;
     if (c->run.memory != CONFIG_MEMORY_HOST) {
@@ -121,6 +141,7 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     }
     through = stream_through(s, there.text[0] ? there.text : "run.memory asks for it");
     const int status = make_plan(s, &through, how_long, why);
+    if (status == 0 && there.text[0]) note_taken_memory(s, own);
     if (status == 0 || !there.text[0]) return status;
     const sentence here = *why;
     sentence_set(why, "%s; %s", there.text, here.text);
@@ -152,6 +173,7 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
     s->created.device_s = timer_lap_s(&mark_s);
     problem_make(&s->prob, cfg);
+    problem_warn_of_growth(&s->prob, cfg);
     if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     const int status = make_plan_of_memory(s, how_long, why);
     if (status != 0) return status;

@@ -1,4 +1,5 @@
-# The first contact: `make run` tells what it installs, builds and leaves, and each of a beginner's obstacles is one clear sentence.
+# The first contact: `make run` tells what it installs, builds and leaves, and each of a beginner's obstacles
+# is one clear sentence.
 load ../support/helper
 
 # make, without what it adds to a failure, and without what the caller's environment tells it.
@@ -42,12 +43,12 @@ checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
         echo "called $*" >>calls; shift $(($# - 4))'
     stand_in id 'echo "$UID_HERE"'
     first() { BUILD=$BUILD MPIRUN=./launcher RANKS=$1 PATH=$PWD:$PATH "$top/.ci/first-run"; }
-    export UID_HERE=1000
-    BRAND="mpirun (Open MPI) 4" first 1 >said
-    expect "sentences before the first launch" "" "$(sed '/^.\/launcher/,$d' said)"
-    expect "calls by mpirun" 2 "$(grep -c '^called --oversubscribe --bind-to none -n 1 ' calls)"
+    UID_HERE=1000 BRAND="mpirun (Open MPI) 4" first 1 >said
+    expect "sentences before the first launch, calls" " 2" "$(sed '/^.\/launcher/,$d' said) $(
+        grep -c '^called --oversubscribe --bind-to none -n 1 ' calls)"
     UID_HERE=0 BRAND="mpirun (Open MPI) 4" first 1 >said
-    [[ $(head -n 1 said) == "Open MPI refuses to run as root unless OMPI_ALLOW_RUN_AS_ROOT=1 "* ]] || { cat said; return 1; }
+    [[ $(head -n 1 said) == "Open MPI refuses to run as root unless OMPI_ALLOW_RUN_AS_ROOT=1 "* ]] ||
+        { cat said; return 1; }
     grep -qx '  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1' said
     rm calls
     UID_HERE=0 BRAND="slurm 22" first 1000 >said
@@ -57,29 +58,26 @@ checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
 }
 
 @test "a build tells its files; with nvcc and no GPU it is for the host, unless CUDA is asked for or there" {
-    stand_in cuda/bin/nvcc 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
+    stand_in cuda/bin/nvcc 'echo "Cuda compilation tools, release 12.8, V12.8.88"'
     stand_in nvidia-smi 'exit 9'
     tried() {
         PATH=$PWD:$PATH env -u CUDA -u ARCH -u MAKEFLAGS make -n -C "$top" -j2 BUILD="$PWD/b" \
             CUDA_HOME="$PWD/cuda" "$@" 2>&1
     }
-    tried run >host
-    grep -q "There is an nvcc, but no GPU is visible: this builds and runs the host program. 'make -j ARCH=90' builds" host
-    grep -q "Building $PWD/b/weft for the host: [0-9]* files, a line for each" host
-    expect "CUDA files of the host program" 0 "$(grep -c 'nvcc.*\.cu$' host || true)"
-    tried run ARCH=80 >cuda.80
-    grep -q 'for CUDA (80) and the host:' cuda.80
-    [ "$(grep 'nvcc.*\.cu$' cuda.80 | grep compute_80,code=sm_80 | grep -c compress-mode=size)" -gt 20 ]
-    sed -i 's/13\.0/12.8/' cuda/bin/nvcc
-    tried >cuda.90
-    expect "files that drivers before 550 cannot load" 0 "$(grep -c 'compress-mode\|sm_80' cuda.90 || true)"
-    grep -q 'for CUDA (90) and the host:' cuda.90
+    local host="There is an nvcc, but no GPU is visible: this builds and runs the host program. 'make -j ARCH=90' builds"
+    tried run >said
+    grep -q "$host" said
+    grep -q "Building $PWD/b/weft for the host: [0-9]* files, a line for each" said
+    expect "CUDA files of the host program" 0 "$(grep -c 'nvcc.*\.cu$' said || true)"
+    tried run ARCH=80 >said
+    grep -q 'for CUDA (80) and the host:' said
+    [ "$(grep 'nvcc.*\.cu$' said | grep -c compute_80,code=sm_80)" -gt 20 ]
     make -s -C "$top" -j2 CUDA=0 BUILD="$PWD/b" announce | tail -n 1 |
         grep -qE '^with .+, (Open MPI|MPICH|Intel MPI) [0-9.]+, HDF5 [0-9.]+, (no|without the) CUDA'
     mkdir -p b/kernels/device
     touch b/kernels/device/graph_cuda.cu.o
-    tried run >there
-    ! grep -q 'There is an nvcc' there
+    tried run >said
+    ! grep -q 'There is an nvcc' said
 }
 
 toolkit() { # folder of nvcc, of headers, of libraries
@@ -111,25 +109,22 @@ hpc/compilers/bin hpc/cuda include lib64'
 }
 
 @test "CUDA that is not whole, too old or refuses the host's compiler is one sentence, and nothing is built" {
-    toolkit "$PWD/cuda" cuda/include cuda/lib64
-    refuses_cuda() { # sentence's begin, arguments of make...
-        rm -rf b
-        said 2 "$1*CUDA=0 builds for the host alone." "$PWD/b/c.flags" "${@:2}"
-    }
     local home=$PWD/cuda
-    refuses_cuda "CUDA_HOME=$PWD has no bin/nvcc: CUDA_HOME= selects another toolkit" CUDA_HOME="$PWD"
-    RELEASE=11.8 refuses_cuda "CUDA 11.8 ($home) is too old, weft needs 12.0 or newer: " CUDA_HOME="$home"
-    export REFUSED='error: #error -- unsupported GNU version! gcc versions later than 13 are not supported!'
-    refuses_cuda "nvcc 12.4 does not take its host compiler ($REFUSED): NVCC_CCBIN= names another" \
-        CUDA_HOME="$home"
-    unset REFUSED
+    local why='error: #error -- unsupported GNU version! gcc versions later than 13 are not supported!'
+    refuses_cuda() { # folder, begin of the sentence
+        rm -rf b
+        said 2 "$2*CUDA=0 builds for the host alone." "$PWD/b/c.flags" CUDA_HOME="$1"
+    }
+    toolkit "$home" cuda/include cuda/lib64
+    refuses_cuda "$PWD" "CUDA_HOME=$PWD has no bin/nvcc: CUDA_HOME= selects another toolkit"
+    RELEASE=11.8 refuses_cuda "$home" "CUDA 11.8 ($home) is too old, weft needs 12.0 or newer: "
+    REFUSED=$why refuses_cuda "$home" \
+        "nvcc 12.4 does not take its host compiler ($why): NVCC_CCBIN= names another"
     rm cuda/lib64/*
-    refuses_cuda \
-        "$home/bin/nvcc is there, but no libcudart_static.a in lib64, lib or targets/*/lib of $home: " \
-        CUDA_HOME="$home"
+    refuses_cuda "$home" \
+        "$home/bin/nvcc is there, but no libcudart_static.a in lib64, lib or targets/*/lib of $home: "
     rm cuda/include/*
-    PATH=$home/bin:$PATH refuses_cuda \
-        "$home/bin/nvcc is there, but no cuda_runtime_api.h in include or targets/*/"
+    refuses_cuda "$home" "$home/bin/nvcc is there, but no cuda_runtime_api.h in include or targets/*/"
     checked CUDA_HOME="$home" CUDA=0
     expect "status for the host alone" 0 "$status"
 }

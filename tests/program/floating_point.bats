@@ -1,5 +1,5 @@
 # A library that changes the floating-point environment changes no bit of a result and ends no run, wherever
-# it does so: flushed subnormal numbers, other roundings, traps (tests/support/shim_fp.c).
+# it does so: flushed subnormal numbers, other roundings, traps (tests/support/shim_process.c).
 load ../support/helper
 
 words="ftz,daz,traps,up ftz,daz,traps,down zero"
@@ -9,12 +9,12 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 problem.mode_x=80 problem.mode_y=64 \
         grid.nx=160 grid.ny=128 time.steps=175
-    make_shim shim_fp
+    make_shim
 }
 
 preloaded() { LD_PRELOAD=$shim "$@"; }
 same() { # key=value...
-    SHIM_FP=$word preloaded "$weft" run d.ini --quiet "$@"
+    SHIM=$word preloaded "$weft" run d.ini --quiet "$@"
     expect "$word, $*" "$reference" "$(fingerprint)"
 }
 
@@ -23,12 +23,12 @@ same() { # key=value...
     weft_alone d.ini --quiet
     reference=$(fingerprint)
     for word in $words; do
-        SHIM_FP_AT=load,init,thread same run.threads=2 checkpoint.every=90 run.device=host
-        SHIM_FP_AT=load,init,thread same run.lanes=3 run.feed=openmp run.fuse=1 run.device=host
+        SHIM_AT=load,init,thread same run.threads=2 checkpoint.every=90 run.device=host
+        SHIM_AT=load,init,thread same run.lanes=3 run.feed=openmp run.fuse=1 run.device=host
     done
     [ "$(gpus)" = 0 ] || words=ftz,up # what a GPU computes has no state to inherit
     for word in $words; do
-        SHIM_FP=$word SHIM_FP_AT=init SHIM_FP_RANK=1 preloaded weft_run 2 d.ini --quiet
+        SHIM=$word SHIM_AT=init SHIM_RANK=1 preloaded weft_run 2 d.ini --quiet
         expect "$word" "$reference" "$(fingerprint)"
     done
 }
@@ -41,24 +41,14 @@ same() { # key=value...
     reference=$(fingerprint)
     filtered plain.h5
     for word in $words; do
-        SHIM_FP=$word SHIM_FP_AT=load,call weft_alone f.ini --quiet problem.initial=filtered.h5
+        SHIM=$word SHIM_AT=load,call weft_alone f.ini --quiet problem.initial=filtered.h5
         expect "$word" "$reference" "$(fingerprint)"
-    done
-}
-
-@test "a picture" {
-    deck p.ini problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=2100 grid.ny=30 \
-        time.steps=1
-    weft_alone p.ini output.picture=wanted.png
-    for word in traps,up down zero; do
-        SHIM_FP=$word SHIM_FP_AT=init preloaded "$weft" run p.ini --quiet output.picture=found.png
-        cmp wanted.png found.png
     done
 }
 
 @test "the host's answers, by which weft bench verifies" {
     for word in traps,up zero; do
-        SHIM_FP=$word SHIM_FP_AT=load,init,thread OMP_NUM_THREADS=2 preloaded \
+        SHIM=$word SHIM_AT=load,init,thread OMP_NUM_THREADS=2 preloaded \
             "$weft" bench roofline reduce ceiling samples=1 n=100k nx=256 ny=200 ceiling_bytes=1M >out || { cat out; return 1; }
     done
 }

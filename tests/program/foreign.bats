@@ -3,7 +3,8 @@
 load ../support/helper
 
 @test "a final state of weft is a start like any other; wave takes the level before along" {
-    deck w.ini problem.kind=wave problem.alpha=0.3 problem.initial=gaussian grid.nx=32 grid.ny=24 time.steps=20
+    deck w.ini problem.kind=wave problem.alpha=0.3 problem.initial=gaussian grid.nx=32 grid.ny=24 \
+        time.steps=20
     weft_alone w.ini
     reference=$(fingerprint)
     weft_run 2 w.ini time.steps=12 output.final=half.h5
@@ -13,7 +14,8 @@ load ../support/helper
 
 @test "jobs/state: a state in parts as one file, with the same cells; a part that is lost is one sentence" {
     /usr/bin/python3 -c 'import h5py' 2>/dev/null || skip "no h5py here (python3-h5py)"
-    deck p.ini problem.kind=transpose grid.nx=1100 grid.ny=500 time.steps=3 output.final=p.h5 checkpoint.writers=3
+    deck p.ini problem.kind=transpose grid.nx=1100 grid.ny=500 time.steps=3 output.final=p.h5 \
+        checkpoint.writers=3
     weft_run 3 p.ini
     /usr/bin/python3 "$top/jobs/state" p.h5 one.h5
     "$weft" verify one.h5 | grep -q '1 part, 4 blocks$'

@@ -5,7 +5,8 @@ load ../support/hosts
 
 plate=(grid.nx=61 grid.ny=47 time.steps=13)
 
-# One rank's bits over two, three and four hosts. Each layout: hosts and their ranks, then the columns of the process grid.
+# One rank's bits over two, three and four hosts. Each layout: hosts and their ranks, then the columns of the
+# process grid.
 same_bits() { # deck layout...
     local deck=$1 layout alone where
     weft_alone "$deck"
@@ -37,10 +38,13 @@ same_bits() { # deck layout...
     sed 's/^model name.*/model name\t: Slow 1000/' /proc/cpuinfo >cpuinfo
     on hostb mount --bind "$PWD/cpuinfo" /proc/cpuinfo
     same_bits d.ini "a:2,b:1 1"
-    expect "notes" "rank 2 on hostb computes on Slow 1000, rank 0 on $(record .machine.processor)" "$(record '.notes[]')"
+    expect "notes" "rank 2 on hostb computes on Slow 1000, rank 0 on $(record .machine.processor)" \
+        "$(record '.notes[]')"
     # as arm64 has it: a Grace has no name there
-    printf '%s\n' "processor	: 0" "Features	: fp asimd" "CPU implementer	: 0x41" "CPU architecture: 8" "CPU part	: 0xd4f" >cpuinfo
+    printf '%s\n' "processor	: 0" "Features	: fp asimd" "CPU implementer	: 0x41" "CPU architecture: 8" \
+        "CPU part	: 0xd4f" >cpuinfo
     same_bits d.ini "a:2,b:1 1"
     on hostb umount /proc/cpuinfo
-    expect "notes" "rank 2 on hostb computes on arm 0x41 0xd4f, rank 0 on $(record .machine.processor)" "$(record '.notes[]')"
+    expect "notes" "rank 2 on hostb computes on arm 0x41 0xd4f, rank 0 on $(record .machine.processor)" \
+        "$(record '.notes[]')"
 }

@@ -58,19 +58,19 @@ goes_on() { # hosts: seven steps from the newest checkpoint
 @test "a host whose clock is a day ahead: times are rank 0's, no limit comes early, spans fit together" {
     local begun
     deck d.ini "${heat[@]}" time.steps=200 checkpoint.every=100 output.trace=t.json
-    cc -shared -fPIC -o shim_clock.so "$top/tests/support/shim_clock.c" -ldl
+    cc -shared -fPIC -o shim_clock.so "$top/tests/support/shim_clock.c"
     stand_in there "[ \"\$(hostname)\" != hostb ] || export LD_PRELOAD=$PWD/shim_clock.so SHIM_CLOCK_S=86400
         exec \"\$@\""
     begun=$(date +%s)
     SLURM_JOB_END_TIME=$((begun + 3600)) over a:1,b:2 ./there "$weft" run d.ini
-    expect "steps, verdict" "200 exact" "$(record '"\(.steps) \(.verdict)"')"
-    [ "$(date -d "$(record .started)" +%s)" -ge "$begun" ]
-    [ "$(date -d "$(record .started)" +%s)" -le "$(date +%s)" ]
+    expect "steps, verdict, whether it started meanwhile" "200 exact true" \
+        "$(record "\"\(.steps) \(.verdict) \(.started | fromdate | . >= $begun and . <= now)\"")"
     # its own clock counts
     over b:1,a:1 ./there "$weft" run d.ini time.steps=300 output.trace=none --restart checkpoints
     expect "steps" 300 "$(record .steps)"
     # without the offsets of clocks that were set at other boots the spans would be days apart
-    expect "a run's length" true "$(jq '[.traceEvents[] | select(.ph == "X") | .ts + .dur] | max < 1e9' t.json)"
+    expect "a run's length" true \
+        "$(jq '[.traceEvents[] | select(.ph == "X") | .ts + .dur] | max < 1e9' t.json)"
     [ ! -e /proc/self/ns/time ] ||
         expect "offset of hostb, days" 1 "$(jq '.otherData.ranks[2].offset_us / 864e8 | fabs | round' t.json)"
 }

@@ -1,5 +1,6 @@
-# State files of several hosts (made here, support/hosts): written into a folder that all share, read on other hosts; where hosts do not
-# share it, or may not write there, one sentence names the host before the first step. /tmp is each host's own.
+# State files of several hosts (made here, support/hosts): written into a folder that all share, read on other
+# hosts; where hosts do not share it, or may not write there, one sentence names the host before the first
+# step. /tmp is each host's own.
 load ../support/helper
 load ../support/hosts
 
@@ -16,7 +17,8 @@ quiet="--quiet output.record=none"
     "$weft" diff f.h5 several/f.h5
     "$weft" diff checkpoints/step_0000000020.h5 several/step_0000000020.h5
     over c:1,b:2,d:1 "$weft" run d.ini time.steps=50 --restart several run.ranks_x=2
-    expect "went on" "20 exact hostc,hostb,hostd" "$(record '"\(.steps_run) \(.verdict) \(.machine.hosts | join(","))"')"
+    expect "went on" "20 exact hostc,hostb,hostd" \
+        "$(record '"\(.steps_run) \(.verdict) \(.machine.hosts | join(","))"')"
     expect "found by rank 0's name for it" "$(cd several && ls)" "$(on hostd ls several)"
 }
 
@@ -48,16 +50,6 @@ quiet="--quiet output.record=none"
 a signal would end this run without a checkpoint" "$(record '.notes[]' signal.jsonl)"
     for host in hosta hostb; do expect "left on $host" "" "$(on $host ls -A /tmp/own)"; done
     [ ! -e checkpoints ]
-}
-
-@test "weft check fs on a folder that three hosts share: what each promise is worth between them" {
-    mkdir shared
-    over a:2,b:1,c:1 "$weft" check fs shared seconds=1 >fs
-    grep -q '^shared: 4 ranks on 3 hosts' fs
-    cat fs
-    grep -q '^  flock ' fs # kept, or on a busy machine not seen to be: weft does not rely on it
-    grep -q '^fit for checkpoints' fs
-    expect "left" "" "$(ls -A shared)"
 }
 
 @test "what rank 0 alone writes needs no shared folder: record, pictures and their frames, trace" {
@@ -100,6 +92,8 @@ a signal would end this run without a checkpoint" "$(record '.notes[]' signal.js
     late run d.ini --restart-if-any checkpoints time.steps=60 output.record=r/r2.jsonl --quiet
     expect "verdicts, steps" "exact 30 exact 30" "$(cat r/*.jsonl | jq -r '.verdict, .steps_run' | xargs)"
     late verify checkpoints s new/f.h5
-    late check fs new seconds=1
+    late check fs new seconds=1 >fs
+    grep -q '^new: 3 ranks on 2 hosts' fs
+    grep -q '^fit for checkpoints' fs
     late bench io dir=new bytes=1M samples=2 output=r/b.jsonl
 }

@@ -1,8 +1,8 @@
-# Every command of README.md and docs/guide.md runs as it stands, in the order of the pages, in a copy of the tree.
+# Every command of README.md and docs/guide.md runs as it stands, in the pages' order, in a copy of the tree.
 load ../support/helper
 hang_s=900 # on a busy machine the main job alone takes minutes
 
-# Commands that cannot run in a test: they run it, need the network, a site's modules or a cluster (slurm.bats).
+# Commands that cannot run in a test: they run it, need the network, a site's modules or a cluster.
 excepted='^(make (test|deps|run DEPS=no|-j HDF5_DIR=)|module load|spack |apptainer |sbatch |srun )'
 
 # Lines of code that begin with a command, as they stand: what they do stands behind ` # `.
@@ -27,17 +27,13 @@ follow() { # pages: runs their commands in the folder tree; fails with the first
     done 4< <(for page; do commands_of "$page"; done | awk '!seen[$0]++')
 }
 
-# Sources with their times, so that make finds all but the version built.
-copy_tree() {
+# bats test_tags=gpus:part
+@test "the commands of README.md and the guide run as they stand" {
+    # sources with their times, so that make finds all but the version built
     mkdir -p tree/build home
     (cd "$top" && tar --exclude=./build --exclude=./.git -cf - .) | tar -xf - -C tree
     rm -rf tree/{checkpoints,*.jsonl,*.frames}
     cp -a "$BUILD"/{kernels,comm,io,miniapp,weft,*.flags} tree/build/
-}
-
-# bats test_tags=gpus:part
-@test "the commands of README.md and the guide run as they stand" {
-    copy_tree
     follow "$top/README.md" "$top/docs/guide.md"
     [ "$(wc -l <ran)" -ge 25 ] || { cat ran; return 1; }
     expect "the main job's fingerprint, as it stands" \
@@ -46,14 +42,4 @@ copy_tree() {
     [ -s tree/waves.png ] && [ -s tree/strong.png ] && [ -x home/.local/bin/weft ]
     expect "levels of the two runs of the section Restart" "400 800" \
         "$(jq -r 'select(.command | test("dir=saved")) | .steps' tree/results.jsonl | xargs)"
-}
-
-@test "what stands behind a command of any page is a comment of the shell" {
-    local page
-    cd "$top"
-    for page in *.md */README.md docs/*.md docs/*/*.md; do
-        commands_of "$page" | sed "s|^|$page: |"
-    done >"$BATS_TEST_TMPDIR/commands"
-    [ "$(wc -l <"$BATS_TEST_TMPDIR/commands")" -ge 80 ]
-    expect "explanations without ' # '" "" "$(grep -E '[^ ] {2,}[^ #]' "$BATS_TEST_TMPDIR/commands" || true)"
 }

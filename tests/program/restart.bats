@@ -6,7 +6,8 @@ plate=(grid.nx=53 grid.ny=41)
 
 # Three checkpoints, 10 20 30, of a run to 30.
 three_checkpoints() {
-    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=30 checkpoint.every=10 checkpoint.keep=0
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=30 checkpoint.every=10 \
+        checkpoint.keep=0
     weft_alone d.ini
     reference=$(fingerprint)
     newest=$(checkpoint 30)
@@ -15,7 +16,8 @@ flip() { flip_a_bit "$1" /fields/u $((8 * 53 * 20 + 3)); } # file: in the middle
 
 goes_on() { # steps that it runs to the end, texts of its sentences in their order: on 2 ranks
     run weft_run 2 d.ini --restart checkpoints
-    expect "status, steps run, fingerprint" "0 $1 $reference" "$status $(record '"\(.steps_run) \(.fingerprint)"')"
+    expect "status, steps run, fingerprint" "0 $1 $reference" \
+        "$status $(record '"\(.steps_run) \(.fingerprint)"')"
     local pattern
     pattern=$(printf '*%s' "${@:2}")
     [[ $output == $pattern* ]] || { echo "no $pattern in: $output"; return 1; }
@@ -29,7 +31,6 @@ goes_on() { # steps that it runs to the end, texts of its sentences in their ord
     goes_on 20 "$newest" "$(checkpoint 20)"
     for f in checkpoints/*.h5; do flip "$f"; done
     run -3 weft_run 2 d.ini --restart checkpoints
-    refuses 3 weft_alone d.ini --restart "$(checkpoint 10)" -- step_0000000010.h5
 }
 
 @test "a file that may not be read is not called damaged: it is skipped with the reason, or exit 3" {
@@ -46,7 +47,6 @@ goes_on() { # steps that it runs to the end, texts of its sentences in their ord
     run -3 unprivileged run d.ini --restart checkpoints
     [[ $output == *"checkpoints: no checkpoint can be used; damaged: 1, not readable: 2"* ]]
     chmod 000 checkpoints
-    refuses 3 unprivileged run d.ini checkpoint.dir=. --restart checkpoints/below -- "Permission denied"
     for command in "run d.ini checkpoint.dir=. --restart checkpoints" "verify checkpoints"; do
         refuses 3 unprivileged $command -- "checkpoints: the directory cannot be read"
     done

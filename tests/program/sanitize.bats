@@ -7,9 +7,8 @@ weft=$weft_sanitize
 @test "kinds on 1 and 4 ranks with a checkpoint, picture, timeline and restart; a rung of weft bench" {
     local kind
     for kind in wave sweep transpose; do
-        deck $kind.ini problem.kind=$kind grid.nx=37 grid.ny=29 time.steps=6 checkpoint.every=3 \
-            output.picture=p.png
-        [ $kind = transpose ] || printf '[problem]\nalpha = 0.2\n' >>$kind.ini
+        deck $kind.ini problem.kind=$kind problem.alpha=0.2 grid.nx=37 grid.ny=29 time.steps=6 \
+            checkpoint.every=3 output.picture=p.png
         weft_run 4 $kind.ini run.lanes=2 run.feed=openmp time.steps=3 output.trace=t.json
         weft_alone $kind.ini run.lanes=3 run.feed=serial --restart checkpoints
         expect "verdict of $kind" exact "$(record .verdict)"

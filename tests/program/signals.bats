@@ -1,9 +1,11 @@
 # A run survives what happens to jobs: USR1, TERM, INT or a time limit makes a checkpoint and leaves with the
-# requeue status 75, and a rank that dies ends the job with the newest checkpoint whole.
+# requeue status 75. Ranks that are killed: soak.bats.
 load ../support/helper
 
-endless() { # ranks key=value...: a run that would last hours; so slow a decay that the mode is there after a GPU's minute
-    deck d.ini problem.kind=heat problem.alpha=1e-5 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=200
+# A run that would last hours; so slow a decay that the mode is there after a GPU's minute.
+endless() { # ranks key=value...
+    deck d.ini problem.kind=heat problem.alpha=1e-5 grid.nx=300 grid.ny=200 time.steps=1000000000 \
+        checkpoint.every=200
     rm -rf checkpoints results.jsonl
     begin "$1" d.ini "${@:2}"
     second_is_there() { [ "$(steps_in 2>/dev/null | wc -w)" -ge 2 ]; }
@@ -35,7 +37,7 @@ stopped() { # by what: with 75, one sentence, and the checkpoint of the last ste
 }
 
 # bats test_tags=gpus:part
-@test "USR1 to mpirun, TERM to a rank between blocks of steps: a checkpoint, 75, it goes on; KILL: 137" {
+@test "USR1 to mpirun, TERM to a rank between blocks of steps: a checkpoint, 75, and it goes on" {
     endless 3
     kill -USR1 $mpirun
     ends
@@ -45,21 +47,17 @@ stopped() { # by what: with 75, one sentence, and the checkpoint of the last ste
     kill -TERM "$(a_rank)"
     ends
     stopped "TERM to a rank"
-    endless 3
-    kill -9 "$(a_rank)"
-    ends
-    expect "status after KILL of a rank" 137 "$status"
     goes_on
 }
 
-@test "signals in MPI_Init, held back by the launcher: a checkpoint and exit 75; the status of other commands" {
+@test "signals in MPI_Init, held back by the launcher: a checkpoint and 75; the status of other commands" {
     local held=(env --block-signal=USR1,TERM,INT) signal wanted words
     "${held[@]}" true || held=()
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000
-    cc -shared -fPIC -o init.so "$top/tests/support/shim_init.c" -ldl
+    make_shim
     in_init() { # program arguments...: stays in MPI_Init until there is a file go_on; its pid is $mpirun
         rm -rf in_init go_on checkpoints results.jsonl
-        LD_PRELOAD=$PWD/init.so "${held[@]}" "$@" >out 2>&1 3>&- &
+        SHIM=hold LD_PRELOAD=$shim "${held[@]}" "$@" >out 2>&1 3>&- &
         mpirun=$!
         wait_for test -e in_init
     }
@@ -71,7 +69,8 @@ stopped() { # by what: with 75, one sentence, and the checkpoint of the last ste
         stopped $signal
     done
     export OMPI_COMM_WORLD_SIZE=1 # so that all begin with MPI
-    while read -r signal wanted words <&4; do # a command that has no handler ends with the signal's own status
+    # a command that has no handler ends with the signal's own status
+    while read -r signal wanted words <&4; do
         in_init "$weft" $words
         kill -$signal $mpirun
         ends
@@ -103,7 +102,8 @@ batch() { # what the program does; sets $mpirun, the shell's pid
         sleep 0.3
         touch go_on
         ends
-        expect "$when: status, requeues, runs" "75 requeue 7 0" "$status $(cat requeued) $(grep -c '^words' out)"
+        expect "$when: status, requeues, runs" "75 requeue 7 0" \
+            "$status $(cat requeued) $(grep -c '^words' out)"
     done 4<<END
 before the run|[ \$1 != info ] || { $waits; exit; }; echo "words: \$*"; sleep 100
 no handler yet|[ \$1 = info ] || { $waits; }
@@ -184,18 +184,19 @@ in_time() { # limit_ms ranks arguments...
     status=0
     SLURM_JOB_END_TIME=$(($(date +%s) + 5)) weft_run 2 d.ini >out 2>&1 || status=$?
     stopped "Slurm's time"
-    SLURM_JOB_END_TIME=$(($(date +%s) + 3600)) weft_run 2 d.ini time.steps=20
 }
 
-@test "a time limit: a checkpoint that is due when there is time for one more is the last; slow ones begin earlier" {
+@test "a time limit: a checkpoint that is due when one more fits is the last; slow ones begin earlier" {
     # so large that the first write is not over when the second step is
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4000 grid.ny=3000 time.steps=1000000000 checkpoint.every=1
-    # two of 2 s each, as long as their time is not known, and 2 s for the end: more than there is from step 1 on
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4000 grid.ny=3000 time.steps=1000000000 \
+        checkpoint.every=1
+    # two of 2 s each, as long as their time is not known, and 2 s for the end: more than there is from step 1
     in_time 100000 2 d.ini run.wall_limit=5.8
     expect "files, steps" "1 1" "$(record '"\(.checkpoint.count) \(.steps)"')"
     stopped "its time limit"
     weft=$weft_sanitize
-    deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=60 grid.ny=50 time.steps=1000000000 checkpoint.every=20000
+    deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=60 grid.ny=50 time.steps=1000000000 \
+        checkpoint.every=20000
     WEFT_FAULT=checkpoint_slow:2000 in_time 10000 2 d.ini run.wall_limit=10
     stopped "its time limit"
 }

@@ -1,4 +1,5 @@
-# A run that goes nowhere ends within run.stall_limit and a little: exit 3, and a word from every rank that still can.
+# A run that goes nowhere ends within run.stall_limit and a little: exit 3, and a word from every rank that
+# still can.
 load ../support/helper
 
 setup() {
@@ -26,23 +27,16 @@ setup() {
     ends
     cat out
     expect status 3 "$status"
-    expect "ranks that say so" 2 "$(grep -c "no progress for 4 s in phase 'waiting for a checkpoint' at step 400" out)"
+    expect "ranks that say so" 2 \
+        "$(grep -c "no progress for 4 s in phase 'waiting for a checkpoint' at step 400" out)"
     expect "files with a checkpoint's name" "" "$(find checkpoints -name 'step_*.h5')"
-}
-
-@test "a run that makes progress is left alone, whatever it waits for" {
-    weft=$weft_sanitize
-    WEFT_FAULT=checkpoint_slow:700 weft_alone d.ini problem.alpha=0.001 grid.nx=30 grid.ny=20 \
-        run.stall_limit=3 \
-        time.steps=600 checkpoint.every=100
-    expect "verdict, checkpoints, whether it waited for longer than the limit" "exact 6 true" \
-        "$(record '"\(.verdict) \(.checkpoint.count) \(.checkpoint.stall_s > 3)"')"
 }
 
 @test "a run that is suspended while it waits, for longer than the limit, and resumed, goes on to its end" {
     local ranks
     weft=$weft_sanitize
-    WEFT_FAULT=checkpoint_slow:9000 begin 2 d.ini run.stall_limit=5 time.steps=200 checkpoint.every=200 output.record=suspended.jsonl
+    WEFT_FAULT=checkpoint_slow:9000 begin 2 d.ini run.stall_limit=5 time.steps=200 checkpoint.every=200 \
+        output.record=suspended.jsonl
     wait_for is_there 'checkpoints/step_*.????????'
     sleep 1 # the watchdog has seen the last step, and after SIGCONT there is still to wait
     mapfile -t ranks < <(rank_pids output.record=suspended.jsonl)
@@ -54,18 +48,4 @@ setup() {
     cat out
     expect status 0 "$status"
     expect checkpoints 1 "$(record .checkpoint.count suspended.jsonl)"
-}
-
-@test "by default a run is watched: a thread more than with run.stall_limit=0" {
-    local limit pid threads=()
-    for limit in "" run.stall_limit=0; do
-        begin 1 d.ini run.threads=1 checkpoint.every=0 output.record=watched.jsonl output.progress=on $limit
-        wait_for grep -q 'step [1-9]' out
-        pid=$(rank_pids output.record=watched.jsonl)
-        threads+=("$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)")
-        kill -KILL "$pid"
-        ends
-        : >out
-    done
-    expect "threads" $((threads[1] + 1)) "${threads[0]}"
 }

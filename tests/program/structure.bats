@@ -16,7 +16,8 @@ structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }
 }
 
 @test "the tree is no larger than its ceilings" {
-    git -C "$top" rev-parse -q --verify HEAD >/dev/null 2>&1 || skip "not a git checkout: what is tracked is not known"
+    git -C "$top" rev-parse -q --verify HEAD >/dev/null 2>&1 ||
+        skip "not a git checkout: what is tracked is not known"
     python3 "$top/tests/support/lines.py" "$top" "$top/tests/support/ceilings"
 }
 
@@ -33,9 +34,11 @@ structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }
     [[ $output = *"rounded to its type"* ]]
 }
 
-# A template whose arguments have the same names in two files is one template to the linker, which keeps one of its tables.
+# A template whose arguments have the same names in two files is one template to the linker, which keeps one
+# of its tables.
 @test "no two CUDA files have a constant of the same name" {
     local objects=("${CUDA_BUILD:-$BUILD}"/kernels/*/*.cu.o)
     [ -e "${objects[0]}" ] || skip "no CUDA build here"
-    expect "constants that the linker makes one" "" "$(nm "${objects[@]}" | awk '$2 == "u" { print $3 }' | sort | uniq -d | xargs)"
+    expect "constants that the linker makes one" "" \
+        "$(nm "${objects[@]}" | awk '$2 == "u" { print $3 }' | sort | uniq -d | xargs)"
 }

@@ -4,7 +4,8 @@ load ../support/helper
 
 # 8192 bytes a row: 512 rows a block of 4 MiB.
 plate() {
-    deck d.ini problem.kind=wave problem.alpha=0.2 grid.{nx=1024,ny=1400} time.steps=2 output.final=good.h5 "$@"
+    deck d.ini problem.kind=wave problem.alpha=0.2 grid.{nx=1024,ny=1400} time.steps=2 output.final=good.h5 \
+        "$@"
 }
 
 @test "damage is one sentence of verify, restart and diff: the part, the block and its rows, of 1D columns" {
@@ -25,11 +26,13 @@ plate() {
     for k in 1 2; do flip_a_bit good.h5 /fields/u $((4194304 * k)); done
     refuses 3 "$weft" verify good.h5 -- "block 1, rows 512 .. 1023 of /fields/u" "; and 1 more"
     cp "$(checkpoint 2)" "$(checkpoint 7)"
-    refuses 3 "$weft" verify checkpoints -- "$(checkpoint 7) is damaged: it holds step 2 under the name of step 7"
+    refuses 3 "$weft" verify checkpoints -- \
+        "$(checkpoint 7) is damaged: it holds step 2 under the name of step 7"
     deck line.ini problem.kind=heat problem.alpha=0.2 grid.nx=1200000 time.steps=2 output.final=line.h5
     weft_alone line.ini
     flip_a_bit line.h5 /fields/u $((8 * 1199999))
-    refuses 3 "$weft" verify line.h5 -- "line.h5 is damaged: block 2, columns 1048576 .. 1199999 of /fields/u:"
+    refuses 3 "$weft" verify line.h5 -- \
+        "line.h5 is damaged: block 2, columns 1048576 .. 1199999 of /fields/u:"
 }
 
 @test "several files, and folders with a line for each checkpoint: the worst decides" {
@@ -62,7 +65,8 @@ differ() { # text, command...: the files differ, and the text says where
     deck ab.ini problem.kind=transpose problem.initial=random grid.nx=8 grid.ny=6 time.steps=0
     for seed in 1 2; do weft_alone ab.ini problem.seed=$seed output.final=$seed.h5; done
     run "$weft" diff 1.h5 2.h5
-    expect "of two fields the first differs" "1 same" "$status $(sed -n 's/^b: \(same\) bits$/\1/p' <<<"$output")"
+    expect "of two fields the first differs" "1 same" \
+        "$status $(sed -n 's/^b: \(same\) bits$/\1/p' <<<"$output")"
     cp 1.h5 same.h5
     "$weft" diff 1.h5 same.h5
     flip_a_bit same.h5 /fields/a 9
@@ -81,7 +85,8 @@ differ() { # text, command...: the files differ, and the text says where
 }
 
 @test "weft diff: the largest absolute and relative difference, where they are; whole runs by their steps" {
-    deck d.ini problem.kind=custom "problem.weights=0 1 0" grid.nx=4 grid.ny=1 time.steps=2 checkpoint.every=1 \
+    deck d.ini problem.kind=custom "problem.weights=0 1 0" grid.nx=4 grid.ny=1 time.steps=2 \
+        checkpoint.every=1 \
         checkpoint.keep=0
     printf '1.5 2 1000 0\n' >a.txt
     printf '1.96875 2.75 1001 0\n' >b.txt
@@ -105,33 +110,4 @@ differ() { # text, command...: the files differ, and the text says where
     expect "runs without a common step" "1 step 1: only in b step 2: only in same" "$status $(echo $output)"
     mkdir empty
     refuses 2 "$weft" diff a empty -- empty
-}
-
-@test "a state that is deleted while its folder is looked at, and an error of the disk, are no damage" {
-    cc -w -shared -fPIC -o unlucky.so -x c - <<'END'
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-int open(const char *path, int how, int mode)
-{
-    if (getenv("GOES") && strstr(path, getenv("GOES"))) unlink(path);
-    return (int)syscall(SYS_openat, -100, path, how, mode);
-}
-ssize_t pread(int fd, void *data, size_t bytes, off_t at)
-{
-    if (bytes < 1 << 20 || !getenv("FAILS")) return syscall(SYS_pread64, fd, data, bytes, at);
-    errno = EIO;
-    return -1;
-}
-END
-    plate checkpoint.every=1 checkpoint.keep=0
-    weft_alone d.ini --quiet
-    h5copy -i good.h5 -s /fields/u -o plain.h5 -d /u
-    export LD_PRELOAD=$PWD/unlucky.so
-    run -0 env GOES=step_0000000001.h5 "$weft" verify checkpoints
-    [[ $output == *"step_0000000001.h5: was deleted meanwhile"*"step_0000000002.h5: whole"* ]]
-    FAILS=yes refuses 3 "$weft" run d.ini problem.initial=plain.h5:/u output.final=other.h5 -- \
-        "cannot read plain.h5: Input/output error"
 }

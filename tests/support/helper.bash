@@ -6,7 +6,8 @@ top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 : "${BUILD:=build}" "${MPIRUN:=mpirun}" "${LAUNCH_FLAGS=--oversubscribe --bind-to none}"
 case $BUILD in /*) ;; *) BUILD=$top/$BUILD ;; esac
 weft_release=$BUILD/weft
-weft_sanitize=$BUILD/sanitize/weft # with the sanitizers, hooks for faults (WEFT_FAULT) and NaN in unset ghosts
+# with the sanitizers, hooks for faults (WEFT_FAULT) and NaN in unset ghosts
+weft_sanitize=$BUILD/sanitize/weft
 weft=$weft_release
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
 # MPI itself leaks; shims are loaded before AddressSanitizer's library; for the stack see tests/run.
@@ -17,8 +18,9 @@ export OMPI_MCA_ess_singleton_isolated=1
 
 setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
 
-# The calls below end what hangs, before the runner's limit does. That is their only use of time: on a machine that others use too a
-# second may last ten, so a test waits for events, and what has to come at once is told from what comes late by what happened first.
+# The calls below end what hangs, before the runner's limit does. That is their only use of time: on a machine
+# that others use too a second may last ten, so a test waits for events, and what has to come at once is told
+# from what comes late by what happened first.
 hang_s=200
 
 launch() { # ranks program arguments...
@@ -53,10 +55,12 @@ unprivileged() {
     timeout -k 5 60 "${drop[@]}" "$weft" "$@" 3>&-
 }
 
-# A run in the background, whose output goes to the file out: $mpirun is the pid of mpirun, or of a single rank.
+# A run in the background, whose output goes to the file out: $mpirun is the pid of mpirun, or of a single
+# rank.
 begin() { # ranks arguments of weft run...
     local launcher=("$MPIRUN" $LAUNCH_FLAGS -n "$1")
     [ "$1" != 1 ] || launcher=()
+    : >out # what an earlier run left is not this one's
     "${launcher[@]}" "$weft" run "${@:2}" >out 2>&1 3>&- &
     mpirun=$!
 }
@@ -95,7 +99,8 @@ wait_for() { # command...
 
 # Checkpoints: the name of a step's, the steps that a folder has, the newest of them.
 checkpoint() { printf '%s/step_%010d.h5' "${2-checkpoints}" "$1"; } # step [folder]
-steps_in() { (cd "${1-checkpoints}" && ls) | sed -n 's/^step_0*\([0-9][0-9]*\)\.h5$/\1/p' | xargs; } # [folder]
+# [folder]
+steps_in() { (cd "${1-checkpoints}" && ls) | sed -n 's/^step_0*\([0-9][0-9]*\)\.h5$/\1/p' | xargs; }
 newest_step() { steps_in | grep -o '[0-9]*$'; }
 is_there() { compgen -G "$1" >/dev/null; } # pattern of names
 
@@ -106,14 +111,15 @@ flip_a_bit() { # file dataset byte of its data
     printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$1" bs=1 seek="$at" conv=notrunc status=none
 }
 
-# A shim of tests/support: a library to preload, $shim, and HDF5's filter 300, through which `filtered` puts a field.
-make_shim() { # name
+# tests/support/shim_process.c: a library to preload, $shim, and HDF5's filter 300, through which `filtered`
+# puts a field.
+make_shim() {
     local h5
     h5=$(pkg-config --cflags --libs hdf5-serial 2>/dev/null || pkg-config --cflags --libs hdf5)
-    mkdir plugins
-    shim=$PWD/plugins/lib$1.so
-    cc -O1 -shared -fPIC -o "$shim" "$top/tests/support/$1.c" $h5 -ldl -lm
     export HDF5_PLUGIN_PATH=$PWD/plugins
+    mkdir plugins
+    shim=$PWD/plugins/libshim.so
+    cc -O1 -shared -fPIC -o "$shim" "$top/tests/support/shim_process.c" $h5 -ldl -lm
 }
 filtered() { # file: its /fields/u alone, in filtered.h5
     h5copy -p -i "$1" -s /fields/u -o copied.h5 -d /fields/u
@@ -130,10 +136,11 @@ stand_in() { # file, script
 record() { tail -n 1 "${2:-results.jsonl}" | jq -r "$1"; } # filter [file]
 fingerprint() { record .fingerprint "$@"; }
 
-# GPUs that a run sees. Where there are some, tests/run starts a test without them, and once more with them if it has a tag gpus:...
+# GPUs that a run sees. Where there are some, tests/run starts a test without them, and once more with them if
+# it has a tag gpus:...
 gpus() { "$weft" info | awk '/^gpus / { print $2 + 0 }'; }
 needs_gpu() { [ "$(gpus)" -gt 0 ] || skip "no GPU"; }
-by_device() { if [ "$(record .device)" = cuda ]; then echo "$2"; else echo "$1"; fi; } # of the last run: on the host, on a GPU
+by_device() { record "if .device == \"cuda\" then \"$2\" else \"$1\" end"; } # of the last run: host, GPU
 
 expect() { # what wanted found
     [ "$2" = "$3" ] && return 0

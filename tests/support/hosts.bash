@@ -1,10 +1,11 @@
-# Shared by the bats files of several hosts, after helper.bash: hosta .. hostd (tests/support/hosts), made once per file. They share all
-# folders of the tests; /tmp, /dev/shm, names, addresses and boots are their own.
+# Shared by the bats files of several hosts, after helper.bash: hosta .. hostd (tests/support/hosts), made once
+# per file. They share the folders of the tests; /tmp, /dev/shm, names, addresses and boots are their own.
 
 hosts=$top/tests/support/hosts
 world=$BATS_FILE_TMPDIR/world
 unset TMPDIR # theirs is /tmp
-export OMPI_MCA_odls_base_sigkill_timeout=0 # when a rank ends with an error mpirun waits for the others four times as long: 4 s by default
+# when a rank ends with an error mpirun waits for the others four times as long: 4 s by default
+export OMPI_MCA_odls_base_sigkill_timeout=0
 
 setup_file() {
     mkdir "$world"
@@ -30,7 +31,8 @@ teardown_file() { # bats deletes the tests' folders next: no process may still w
 
 setup() {
     [ "$(<"$world/state")" = ready ] || skip "$(<"$world/state")"
-    "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' || skip "only Open MPI starts ranks through this stand-in for ssh"
+    "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' ||
+        skip "only Open MPI starts ranks through this stand-in for ssh"
     cd "$BATS_TEST_TMPDIR" || exit 1
 }
 

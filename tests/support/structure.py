@@ -20,8 +20,6 @@ from pathlib import Path
 
 TOPS = ("kernels", "comm", "io", "miniapp")
 SOURCES = (".c", ".h", ".cu", ".cuh")
-
-
 # Functions of libm that are not correctly rounded; what a compiler calls for powers and for complex products.
 INEXACT = re.compile(
     r"(a?(sin|cos|tan)h?|atan2|sincos|exp(2|10|m1)?|log(2|10|1p)?|pow|cbrt|hypot|erfc?|[lt]gamma|[jy][01n])[fl]?"
@@ -30,16 +28,10 @@ INEXACT = re.compile(
 
 
 def rows_of_rooms(top, page, columns):
-    """The lines of a page's table whose first cell is a room: `| kernels/core | what it holds | includes |`."""
-    for line in (top / page).read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == columns and re.fullmatch("`(%s)/[a-z0-9_]+`" % "|".join(TOPS), cells[0]):
-            yield cells[0].strip("`"), cells[-1]
-
-
-def table_of_rooms(top):
-    """{room: rooms it may include}, in the order of the table's lines."""
-    return {room: re.findall(r"[a-z0-9_]+", last) for room, last in rows_of_rooms(top, "docs/architecture.md", 3)}
+    """{room: last cell} of a page's table whose first cell is a room: `| kernels/core | what it holds | includes |`."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in (top / page).read_text().splitlines()]
+    return {cells[0].strip("`"): cells[-1] for cells in rows
+            if len(cells) == columns and re.fullmatch("`(%s)/[a-z0-9_]+`" % "|".join(TOPS), cells[0])}
 
 
 def sources(top):
@@ -47,7 +39,8 @@ def sources(top):
 
 
 def check_rooms(top):
-    rooms = table_of_rooms(top)
+    table = rows_of_rooms(top, "docs/architecture.md", 3)
+    rooms = {room: re.findall(r"[a-z0-9_]+", last) for room, last in table.items()}  # that it may include
     name_of = {room.split("/")[1]: room for room in rooms}
     if not rooms or len(name_of) < len(rooms):
         return ["docs/architecture.md: no table of rooms, or two rooms of one name"]
@@ -90,19 +83,13 @@ def symbols(top, build):
     return found
 
 
-def calls(found):
-    """{file: {other file: functions of the other that it uses}}"""
+def check_circles(found):
     home = {s: source for source, (own, _) in found.items() for s in own if s != "main"}
-    graph = {source: defaultdict(list) for source in found}
+    graph = {source: defaultdict(list) for source in found}  # of each file: functions of others that it uses
     for source, (_, used) in found.items():
         for s in sorted(used & home.keys()):
             if home[s] != source:
                 graph[source][home[s]].append(s)
-    return graph
-
-
-def check_circles(found):
-    graph = calls(found)
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
@@ -134,8 +121,8 @@ NAMED = r"\bdevice=|weft_sanitize|device = (host|cuda)"
 def text_of(name, bodies, seen):
     """A function's or test's text with that of the file's functions and arrays that it names."""
     seen.add(name)
-    words = set(re.findall(r"\w+", bodies[name]))
-    return bodies[name] + "".join(text_of(other, bodies, seen) for other in bodies if other in words and other not in seen)
+    named = set(re.findall(r"\w+", bodies[name])) & bodies.keys()
+    return bodies[name] + "".join(text_of(other, bodies, seen) for other in named if other not in seen)
 
 
 def check_devices(top):
@@ -174,7 +161,7 @@ def check_numbers(top, found):
         for file in sources(top)
         for word in sorted(set(other.findall(without_comments(file.read_text()))))
     ]
-    allowed = {room for room, _ in rows_of_rooms(top, "docs/numerics.md", 2)}
+    allowed = rows_of_rooms(top, "docs/numerics.md", 2).keys()
     calls_of = defaultdict(list)
     for source, (_, used) in found.items():
         calls_of[source.rsplit("/", 1)[0]] += [f"{source} calls {name}" for name in sorted(used) if INEXACT.fullmatch(name)]
@@ -185,18 +172,10 @@ def check_numbers(top, found):
     return broken + [f"docs/numerics.md: {room} calls no such function" for room in unused]
 
 
-def main():
-    top, rule = Path(sys.argv[1]), sys.argv[2]
-    if rule in ("rooms", "devices"):
-        broken = {"rooms": check_rooms, "devices": check_devices}[rule](top)
-    elif rule == "circles":
-        broken = check_circles(symbols(top, Path(sys.argv[3])))
-    else:
-        broken = {"callers": check_callers, "numbers": check_numbers}[rule](top, symbols(top, Path(sys.argv[3])))
-    for line in broken:
-        print(line)
-    return 1 if broken else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+top, rule = Path(sys.argv[1]), sys.argv[2]
+found = symbols(top, Path(sys.argv[3])) if len(sys.argv) > 3 else None
+broken = {"rooms": lambda: check_rooms(top), "circles": lambda: check_circles(found),
+          "callers": lambda: check_callers(top, found), "devices": lambda: check_devices(top),
+          "numbers": lambda: check_numbers(top, found)}[rule]()
+print("\n".join(broken))
+sys.exit(broken != [])
