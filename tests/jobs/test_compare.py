@@ -5,7 +5,7 @@ probabilities are known, and which is corrected for the number of settings.
 import random
 
 import pytest
-from conftest import changed, refused, run, without, write
+from conftest import changed, refused, run, write
 
 pytest.importorskip("pandas")
 pytest.importorskip("scipy")
@@ -112,8 +112,3 @@ def test_rungs_are_compared_too_by_their_parameters():
     write("b", [changed(record, time_s__p50=times(record)) for record in a])
     (row,) = [line for line in run("compare", "a", "b").out.splitlines() if line.endswith("slower")]
     assert 'bytes":8}' in row and "+20.00 %" in row
-
-
-def test_without_pandas_there_is_a_sentence():
-    runs("a", {1: [1] * 5})
-    without("pandas", "compare", "a", "a")

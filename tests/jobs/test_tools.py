@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BUILD, HEAT, JOBS, TOP, deck, printed, process, refused, run, script, weft, without
+from conftest import BUILD, HEAT, JOBS, TOP, deck, printed, process, refused, run, script, sys, weft
 
 SPACK = JOBS / "spack/packages/weft/package.py"
 COMMANDS = sorted(path.name for path in JOBS.iterdir() if path.is_file() and not path.suffix)
@@ -22,6 +22,18 @@ def test_each_command_is_a_module_that_says_what_it_does():
         done = script(name, "--help")
         first = ast.get_docstring(ast.parse((JOBS / f"weftlab/{name}.py").read_text())).split("\n")[0]
         assert done.status == 0 and first in done.out, (name, done)
+
+
+
+def test_without_a_package_there_is_a_sentence_with_debians_name_of_it():
+    for line in "compare a a", "judge a", "plot a", "panels a --output b.png":
+        command, *words = line.split()
+        module = {"compare": "pandas", "judge": "numpy"}.get(command, "matplotlib")
+        pathlib.Path(module + ".py").write_text('raise ImportError("there is none")')
+        done = script(command, *words, PYTHONPATH=os.getcwd())
+        said = f"{command}: {sys.executable} cannot import {module} (there is none): install Debian's python3-"
+        assert done.status == 3 and done.err.startswith(said) and done.err.count("\n") == 1, done
+        os.remove(module + ".py")
 
 
 # ---- frames ----
@@ -56,7 +68,6 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
     os.mkfifo("pipe.png")
     refused("panels", "p.png --output link.png", "p.png --output pipe.png")
     assert os.path.islink("link.png") and not os.path.isfile("pipe.png")
-    without("matplotlib", "panels", "p.png", "--output", "r.png")
 
 
 # ---- Spack and Apptainer ----
