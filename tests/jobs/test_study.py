@@ -127,7 +127,7 @@ def test_bad_arguments_and_site_files_and_a_second_study_that_writes_to_the_same
     wrong = ["mode=sideways", "deck=nowhere.ini", "repeats=0", "launcher=rocket", "speed=9", "bad.ini",
              "nowhere.ini", "--what", "ranks=1 x", "site=nowhere.ini"]  # fmt: skip
     refused("study", *(["deck=d.ini", word] for word in wrong))
-    for line in ("launcher = ssh", "queue = long", "exclusive = maybe", "partition gpu"):
+    for line in ("launcher = ssh", "queue = long", "sbatch = 'open", "partition gpu"):
         site_ini(line)
         refused("study", "deck=d.ini site=s.ini --list")
     words = ["study", "ranks=1", "repeats=1", "deck=d.ini", "out=new/o.jsonl"]
@@ -191,25 +191,22 @@ def test_site_ini_tells_how_ranks_are_launched():
 
 
 def test_site_ini_tells_what_slurm_is_asked_for_and_a_module_line_that_fails_ends_the_job():
-    keys = ("account = physics", "partition = gpu", "exclusive = yes", "mem = 0", "gres = gpu:h100",
-            "modules =")  # fmt: skip
-    site_ini(*keys, '    export LOADED="one; two"', "    touch loaded", name="my site.ini")
+    site_ini("sbatch = --account='my lab'", "modules =", '    export LOADED="one; two"', "    touch loaded",
+             name="my site.ini")  # fmt: skip
     stand_in("sbatch", SBATCH)
     asked = ["repeats=1", "run.device=cuda", "site=my site.ini", "ranks=3", "ranks_per_node=2"]
-    of_site = "--account=physics --partition=gpu --mem=0 --exclusive"
-    of_study = "--nodes=2 --ntasks-per-node=2 --gres=gpu:h100:2 --partition=test --array=0-0"
-    here = os.getcwd()
-    files = f"{JOBS}/study.sbatch {STUDY} {here}/g.plan.3 {here}/my site.ini"
+    nodes, files = "--parsable --nodes=2 --ntasks-per-node=2", f"{JOBS}/study.sbatch {STUDY} {os.getcwd()}"
     words = submitted(*asked, "out=g.jsonl", "sbatch=--partition=test", "launcher=mpirun")
-    assert words == f"--parsable {of_site} {of_study} {files}" and os.path.exists("loaded")
-    site_ini("gres = gpu:4", "modules =", "    module_that_is_not_there", name="my site.ini")
-    assert " --gres=gpu:4 " in submitted(*asked, "out=h.jsonl")
+    options = "--gpus-per-node=2 --account=my lab --partition=test --array=0-0"
+    assert words == f"{nodes} {options} {files}/g.plan.3 {os.getcwd()}/my site.ini"
+    assert os.path.exists("loaded")
+    site_ini("sbatch = --gres=gpu:4", "modules =", "    module_that_is_not_there", name="my site.ini")
+    assert submitted(*asked, "out=h.jsonl").startswith(f"{nodes} --gres=gpu:4 --array=0-0 {files}")
     said = open("elements").read()
     assert "\nsite.ini: 'module_that_is_not_there' failed" in said and said.endswith("status 3\n")
-    site_ini(*keys, name="my site.ini")  # outside of a job weft.sbatch is its own sbatch
-    stand_in("sbatch", 'echo "$@" >asked')
+    stand_in("sbatch", 'echo "$@" >asked')  # outside of a job weft.sbatch is its own sbatch
     process("bash", JOBS / "weft.sbatch", "--nodes=2", "d d.ini", "time.steps=9", WEFT_SITE="my site.ini")
-    assert open("asked").read() == f"{of_site} {JOBS}/weft.sbatch --nodes=2 d d.ini time.steps=9\n"
+    assert open("asked").read() == f"--gres=gpu:4 {JOBS}/weft.sbatch --nodes=2 d d.ini time.steps=9\n"
 
 
 def test_an_array_asks_for_its_gpus_and_a_second_one_leaves_the_points_of_one_that_waits():
@@ -229,14 +226,13 @@ def test_an_array_asks_for_its_gpus_and_a_second_one_leaves_the_points_of_one_th
 
 
 def test_site_ini_as_it_stands_changes_nothing_and_each_of_its_lines_is_sound_without_its_sign():
-    asked = lambda ini: printed("site", "--sbatch", WEFT_SITE=ini) + printed("site", "--modules", WEFT_SITE=ini)
-    assert asked(f"{JOBS}/site.ini") == "options=()\n\n"
+    asked = lambda ini: [printed("site", f"--{option}", WEFT_SITE=ini) for option in ("sbatch", "modules")]
+    assert asked(f"{JOBS}/site.ini") == ["options=()\n", "\n"]
     bare = re.sub(r"^# ((    )?[a-z ]*(=.*|module .*))$", r"\1", (JOBS / "site.ini").read_text(), flags=re.M)
     pathlib.Path("all.ini").write_text(bare)
-    assert [line.partition(" ||")[0] for line in asked("all.ini").splitlines()] == [
-        "options=(--account=physics --partition=gpu --mem=0 --exclusive)", "module purge",
-        "module load gcc cuda openmpi hdf5",
-    ]  # fmt: skip
+    options, modules = asked("all.ini")
+    assert options.split()[:2] == ["options=(--account=physics", "--partition=gpu"]
+    assert re.findall("(.*) \\|\\|", modules) == ["module purge", "module load gcc cuda openmpi hdf5"]
 
 
 def test_an_interrupted_study_waits_for_its_run_and_leaves_with_130():
