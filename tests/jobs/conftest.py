@@ -13,6 +13,7 @@ import subprocess
 import sys
 from importlib import import_module
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -34,38 +35,33 @@ sys.dont_write_bytecode = True
 done = 0
 
 
-def tell(line):
-    print(line, file=sys.__stdout__, flush=True)
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
     config.pluginmanager.unregister(name="terminalreporter")
 
 
+def pytest_runtest_logreport(report):
+    global done
+    if report.when != "call" and report.passed:  # what a test begins and ends with
+        return
+    done += 1
+    file, _, name = report.nodeid.partition("::")
+    name = pathlib.Path(file).name + (": " + name[len("test_") :].replace("_", " ") if name else "")
+    why = " # skip " + report.longrepr[2][len("Skipped: ") :] if report.skipped else ""
+    ms = 1000 * getattr(report, "duration", 0)
+    lines = ["%sok %d %s in %dms%s" % ("not " * report.failed, done, name, ms, why)]
+    lines += ["# " + line for line in report.longreprtext.split("\n") if report.failed]
+    print(*lines, sep="\n", file=sys.__stdout__, flush=True)
+
+
 def pytest_collectreport(report):  # a file that cannot be read, or that needs what is not here
     if not report.passed:
-        tell_end(report, 0)
-
-
-def pytest_runtest_logreport(report):
-    if report.when == "call" or not report.passed:
-        tell_end(report, 1000 * report.duration)
+        report.when = "collect"
+        pytest_runtest_logreport(report)
 
 
 def pytest_sessionfinish():
-    tell("1..%d" % done)
-
-
-def tell_end(report, ms):
-    global done
-    done += 1
-    file, _, name = report.nodeid.partition("::")
-    name = ": ".join([pathlib.Path(file).name] + [name[len("test_") :].replace("_", " ")] * bool(name))
-    why = " # skip " + report.longrepr[2][len("Skipped: ") :] if report.skipped else ""
-    tell("%sok %d %s in %dms%s" % ("not " * report.failed, done, name, ms, why))
-    if report.failed:
-        tell("\n".join("# " + line for line in report.longreprtext.split("\n")))
+    print("1..%d" % done, file=sys.__stdout__, flush=True)
 
 
 # ---- commands ----
@@ -82,20 +78,15 @@ def run(command, *words, **variables):
     """A command of jobs/ inside of this process: its status, and what it prints."""
     module = import_module("weftlab." + command)
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape", newline="\n") for _ in range(2))
-    before = sys.argv, dict(os.environ)
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    environment = mock.patch.dict(os.environ, variables)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), environment:
+        sys.argv = [command, *map(str, words)]
         try:
-            sys.argv = [command, *map(str, words)]
-            os.environ.update(variables)
             status = module.main()
         except SystemExit as end:
             status = end.code
-        finally:
-            sys.argv = before[0]
-            os.environ.clear()
-            os.environ.update(before[1])
-            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-            import_module("weftlab.measured").answers.cache_clear()  # of another folder
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    import_module("weftlab.measured").answers.cache_clear()  # of another folder
     for stream in (out, err):
         stream.seek(0)
     return SimpleNamespace(status=status, out=out.read(), err=err.read())
@@ -179,8 +170,7 @@ def one_record(tmp_path_factory):
     path = tmp_path_factory.mktemp("one")
     deck(path / "d.ini", *HEAT, "grid.nx=400", "grid.ny=300", "time.steps=20")
     weft("run", path / "d.ini", "checkpoint.every=0", "output.picture=none", "output.final=none",
-         "run.lanes=1",
-         "run.threads=1", f"output.record={path}/one.jsonl")  # fmt: skip
+         "run.lanes=1", "run.threads=1", f"output.record={path}/one.jsonl")  # fmt: skip
     (record,) = read(path / "one.jsonl")
     record["command"] = record["command"].replace(str(path) + "/", "")
     return record
@@ -193,12 +183,10 @@ def study(one_record):
     median is 0.6."""
     deck("d.ini", *HEAT, "grid.nx=400", "grid.ny=300", "time.steps=20", "checkpoint.every=5")
     one_record = {key: value for key, value in one_record.items() if key != "fraction_of_ceiling_p50"}
-    steps = [(1, 1, 1000), (1, 1, 1000), (2, 1, 500), (2, 1, 500), (4, 1, 270), (4, 1, 230), (1, 2, 800),
-             (1, 2, 800)]
+    one_record.update(fraction_of_ceiling=0.5, overlap_hidden_fraction=0.9)
+    us = {(1, 1): (1000, 1000), (2, 1): (500, 500), (4, 1): (270, 230), (1, 2): (800, 800)}
     return [
-        changed(one_record, ranks=ranks, asked__lanes=lanes, step_s__p50=us * 1e-6,
-                step_s__mean=1.2 * us * 1e-6,
-                fraction_of_ceiling=0.5, overlap_hidden_fraction=0.9,
-                command=one_record["command"].replace("lanes=1", "lanes=%d" % lanes))
-        for ranks, lanes, us in steps
+        changed(one_record, ranks=ranks, asked__lanes=lanes, step_s__p50=step * 1e-6,
+                step_s__mean=1.2e-6 * step, command=one_record["command"].replace("lanes=1", f"lanes={lanes}"))
+        for (ranks, lanes), steps in us.items() for step in steps
     ]  # fmt: skip

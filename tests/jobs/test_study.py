@@ -164,18 +164,17 @@ def test_other_peoples_characters_in_names_and_values_are_taken_as_they_stand_he
 
 
 def test_site_ini_tells_how_ranks_are_launched():
-    rest = "--gpu-bind=none --kill-on-bad-exit=1 --cpus-per-task=4"
+    rest = "--gpu-bind=none --kill-on-bad-exit=1"
     openmpi, hydra = "mpirun -n 6 --map-by slot:PE=4 --bind-to core", "mpirun -n 6 -bind-to core:4"
     job = dict(SLURM_JOB_ID="7", SLURM_NTASKS="6", SLURM_CPUS_PER_TASK="4", WEFT_SITE="s.ini")
     for launcher, asked, knows, mpi, words in (
-        ("pmix", "", "pmix_v4", "", "srun --mpi=pmix " + rest),
-        ("pmi2", "", "pmix_v4", "", "srun --mpi=pmi2 " + rest),
-        ("cray", "srun", "pmix_v4", "", "srun " + rest),
-        ("auto", "", "pmix_v4", "", "srun --mpi=pmix " + rest),
+        ("pmix", "", "pmix_v4", "", f"srun --mpi=pmix {rest} --cpus-per-task=4"),
+        ("cray", "srun", "pmix_v4", "", f"srun {rest} --cpus-per-task=4"),
+        ("auto", "", "pmix_v4", "", f"srun --mpi=pmix {rest} --cpus-per-task=4"),
         ("mpirun", "", "pmix_v4", "mpirun (Open MPI) 4.1.4", openmpi),
         ("auto", "", "none pmi2", "HYDRA build details", hydra),
         ("auto", "", "none pmi2", "another MPI", "mpirun -n 6"),
-        ("pmix", "pmi2", "", "", "srun --mpi=pmi2 " + rest),
+        ("pmix", "pmi2", "", "", f"srun --mpi=pmi2 {rest} --cpus-per-task=4"),
     ):
         stand_in("srun", f"echo '{knows}'")
         stand_in("mpirun", f"echo '{mpi}'")
@@ -183,46 +182,41 @@ def test_site_ini_tells_how_ranks_are_launched():
         launched = printed("site", "--launch", **job, WEFT_LAUNCHER=asked)
         assert launched == f"launch=({words})\n", (launcher, asked, knows, mpi)
     site_ini("launcher = pmi2")  # a study launches by the same words
-    skip_words = 'while [[ $1 == -* ]]; do [ "$1" != -n ] || shift; shift; done; exec "$@"'
-    stand_in("srun", 'echo "$@" >launched; ' + skip_words)
+    stand_in("srun", 'echo "$@" >launched')
     printed("study", "deck=d.ini", "ranks=1", "repeats=1", "site=s.ini")
-    words = "--mpi=pmi2 --gpu-bind=none --kill-on-bad-exit=1 -n 1 %s run"
-    assert open("launched").read().startswith(words % WEFT)
+    assert open("launched").read().startswith(f"--mpi=pmi2 {rest} -n 1 {WEFT} run d.ini")
 
 
-def test_site_ini_tells_what_slurm_is_asked_for_and_a_module_line_that_fails_ends_the_job():
-    site_ini("sbatch = --account='my lab'", "modules =", '    export LOADED="one; two"', "    touch loaded",
-             name="my site.ini")  # fmt: skip
-    stand_in("sbatch", SBATCH)
-    asked = ["repeats=1", "run.device=cuda", "site=my site.ini", "ranks=3", "ranks_per_node=2"]
-    nodes, files = "--parsable --nodes=2 --ntasks-per-node=2", f"{JOBS}/study.sbatch {STUDY} {os.getcwd()}"
-    words = submitted(*asked, "out=g.jsonl", "sbatch=--partition=test", "launcher=mpirun")
-    options = "--gpus-per-node=2 --account=my lab --partition=test --array=0-0"
-    assert words == f"{nodes} {options} {files}/g.plan.3 {os.getcwd()}/my site.ini"
-    assert os.path.exists("loaded")
-    site_ini("sbatch = --gres=gpu:4", "modules =", "    module_that_is_not_there", name="my site.ini")
-    assert submitted(*asked, "out=h.jsonl").startswith(f"{nodes} --gres=gpu:4 --array=0-0 {files}")
-    said = open("elements").read()
-    assert "\nsite.ini: 'module_that_is_not_there' failed" in said and said.endswith("status 3\n")
-    stand_in("sbatch", 'echo "$@" >asked')  # outside of a job weft.sbatch is its own sbatch
-    process("bash", JOBS / "weft.sbatch", "--nodes=2", "d d.ini", "time.steps=9", WEFT_SITE="my site.ini")
-    assert open("asked").read() == f"--gres=gpu:4 {JOBS}/weft.sbatch --nodes=2 d d.ini time.steps=9\n"
-
-
-def test_an_array_asks_for_its_gpus_and_a_second_one_leaves_the_points_of_one_that_waits():
+def test_slurm_is_asked_for_what_the_site_the_study_and_its_points_say():
     stand_in("sbatch", 'echo "$@" >asked; echo 7')
-    for words, asks in (  # a GPU per rank, unless the study's options have them, or none is asked for
-        ("run.device=cuda ranks=6 ranks_per_node=4", "--nodes=2 --ntasks-per-node=4 --gpus-per-node=4"),
-        ("run.device=cuda ranks=2 sbatch=--gres=gpu:a:8", "--nodes=1 --ntasks-per-node=2 --gres=gpu:a:8"),
-        ("run.device=host ranks=2", "--nodes=1 --ntasks-per-node=2"),
-    ):
-        assert submitted("out=g.jsonl", *words.split()).startswith(f"--parsable {asks} --array"), words
-    points = ("ranks=2", "out=s.jsonl")
+    for site, words, asks in (  # a GPU per rank, unless options have them, or none is asked for
+        ("--account='my lab'", "run.device=cuda ranks=6 ranks_per_node=4 sbatch=-pgpu",
+         "--nodes=2 --ntasks-per-node=4 --gpus-per-node=4 --account=my lab -pgpu"),
+        ("--gres=gpu:a:8", "run.device=cuda ranks=2", "--nodes=1 --ntasks-per-node=2 --gres=gpu:a:8"),
+        ("", "run.device=cuda ranks=2 sbatch=-G2", "--nodes=1 --ntasks-per-node=2 -G2"),
+        ("", "run.device=host ranks=2", "--nodes=1 --ntasks-per-node=2"),
+    ):  # fmt: skip
+        site_ini("sbatch = " + site, name="my site.ini")
+        asked = submitted("out=g.jsonl", "site=my site.ini", *words.split())
+        assert asked.startswith(f"--parsable {asks} --array=0-0 {JOBS}/study.sbatch {STUDY} "), words
+        assert asked.endswith(f" {os.getcwd()}/my site.ini")
+    points = ("ranks=2", "out=s.jsonl")  # a second array leaves the points of one that waits
     assert "/s.plan.2 " in submitted(*points, "repeats=1", "run.lanes=1,2,3")
     before = open("s.plan.2").read()
     assert "/s.plan.2.2 " in submitted(*points, "repeats=2", "run.lanes=1,2")
-    assert open("s.plan.2").read() == before
-    assert [line["runs"] for line in read("s.plan.2.2")] == [2, 2]
+    assert open("s.plan.2").read() == before and [line["runs"] for line in read("s.plan.2.2")] == [2, 2]
+    site_ini("sbatch = --exclusive")  # outside of a job weft.sbatch is its own sbatch
+    process("bash", JOBS / "weft.sbatch", "--nodes=2", "d d.ini", "time.steps=9", WEFT_SITE="s.ini")
+    assert open("asked").read() == f"--exclusive {JOBS}/weft.sbatch --nodes=2 d d.ini time.steps=9\n"
+
+
+def test_an_element_of_an_array_loads_the_sites_modules_and_ends_where_one_fails():
+    stand_in("sbatch", SBATCH)
+    for line, said in ('export LOADED="one; two"', "1 of 1"), ("none_there", "site.ini: 'none_there' failed"):
+        site_ini("modules =", "    touch loaded", "    " + line)
+        submitted("repeats=1", "ranks=1", f"out={line[:4]}.jsonl", "site=s.ini", "launcher=mpirun")
+        assert said in open("elements").read()
+    assert os.path.exists("loaded") and open("elements").read().endswith("status 3\n")
 
 
 def test_site_ini_as_it_stands_changes_nothing_and_each_of_its_lines_is_sound_without_its_sign():
