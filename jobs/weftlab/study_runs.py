@@ -48,7 +48,7 @@ class Runner:
 
     def run(self, number, out, point):
         """One run, whose record goes to the file out; what came of it is one line."""
-        # behind the record: what tells a run from others ends there (command_of)
+        # behind the record: what tells a run from others ends there (records.command_of)
         words = [self.weft, "run"] + point.arguments + ["output.record=" + out, "output.every=0"]
         with tempfile.TemporaryFile() as said:
             status = ended(self.line(point.ranks) + words, said)

@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 
 import pytest
-from conftest import FLAGS, RESULTS, TOP, printed, read, run, script, write
+from conftest import FLAGS, JOBS, RESULTS, TOP, printed, process, read, run, script, sys, write
 
 def edit(path, old, new):
     path = pathlib.Path(path)
@@ -76,6 +76,27 @@ def test_a_table_or_picture_of_other_values_and_a_typed_figure_are_named_and_ren
     assert "\n| `strideRead`, stride 33 | " in printed("report", "--table", "ladder", "access")
     os.mkdir("empty")
     assert not re.search("[0-9] us", run("report", "--results", "empty", "--table", "one-step").out)
+
+
+PEAK = """import atexit, runpy, sys
+atexit.register(lambda: print(open("/proc/self/status").read()))
+del sys.argv[0]
+runpy.run_module("weftlab." + sys.argv[0], run_name="__main__")"""
+
+
+def test_each_of_many_lines_takes_little_memory_in_report_plot_and_compare():
+    shutil.copytree(RESULTS, "results")
+    (file,) = pathlib.Path("results/h200x1").glob("*-one-step.jsonl")
+    lines = file.read_text("utf-8").splitlines(True)[:8]
+    report = ["report", "--results", "results", "--table", "one-step"]
+    for words in (report, ["plot", file], ["compare", file, file]):
+        peak_kb = []
+        for times in (150, 450):
+            file.write_text("".join(lines * times))
+            done = process(sys.executable, "-c", PEAK, *words, PYTHONPATH=str(JOBS))
+            assert done.status == 0, done.err
+            peak_kb.append(int(re.search(r"VmHWM:\s*(\d+) kB", done.out)[1]))
+        assert peak_kb[1] - peak_kb[0] < 1.5 * 8 * 300, (words, peak_kb)  # 1.5 GB for a million
 
 
 def test_the_index_has_every_file_of_results_once_and_each_the_name_of_its_machine_date_and_question():
