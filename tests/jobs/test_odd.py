@@ -6,7 +6,7 @@ import json
 import pathlib
 
 import pytest
-from conftest import HEAT, RESULTS, TOP, deck, read, run, sys
+from conftest import HEAT, RESULTS, TOP, changed, deck, printed, read, run, sys, write
 
 sys.path.insert(0, str(TOP / "tests/support"))
 from check_records import check_records
@@ -24,22 +24,12 @@ COMMANDS = ("records any odd", "compare odd odd", "study deck=d.ini out=odd --ta
             "predict d.ini --from odd --ranks 2", "predict --from odd --check odd")  # fmt: skip
 
 
-def members(value, *path):
-    """The paths to all members of a value, to their members, and to the first of a list."""
-    inner = dict(enumerate(value[:1])) if isinstance(value, list) else value
-    for key, one in inner.items() if isinstance(inner, dict) else ():
-        yield (*path, key)
-        yield from members(one, *path, key)
-
-
-def odd(record, path, value):
-    """The line of a record that has this value there."""
-    copy = json.loads(json.dumps(record))
-    inner = copy
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = "HERE"
-    return json.dumps(copy).replace('"HERE"', value) + "\n"
+def odd(value, put):
+    """A value's JSON with `put` in place of each member in turn, and of theirs; of lists, of the first."""
+    of_list = isinstance(value, list)
+    for key, one in enumerate(value[:1]) if of_list else value.items() if isinstance(value, dict) else ():
+        whole = json.dumps(["HERE", *value[1:]] if of_list else {**value, key: "HERE"}) + "\n"
+        yield from (whole.replace('"HERE"', text.strip()) for text in (put, *odd(one, put)))
 
 
 def end_well(lines, *commands):
@@ -55,14 +45,14 @@ def test_runs_and_rungs_of_odd_members_end_no_command_and_odd_text_is_drawn_as_i
     save, whole = style.save, [json.dumps(record) + "\n" for record in (RUN, RUNG)]
     for value in ODD:
         monkeypatch.setattr(style, "save", save if value in TEXTS else lambda *_: pyplot.close("all"))
-        end_well([odd(r, path, value) for r in (RUN, RUNG) for path in members(r)] + whole, *COMMANDS)
-    end_well([odd(RUN, ("asked", "transport"), value) for value in TEXTS], "plot odd names")
+        end_well([*odd(RUN, value), *odd(RUNG, value), *whole], *COMMANDS)
+    write("odd", [changed(RUN, asked__transport=json.loads(value)) for value in TEXTS])
+    printed("plot", "odd", "names")
     assert r"$&lt;b&gt;&amp;\x1b\alpha^ x`y`" in pathlib.Path("names_values.svg").read_text("utf-8")
 
 
 def test_checks_of_odd_members_end_no_command():
-    record = check_records(1, 3, 1)[0]
-    for path in members(record):
-        for value in ODD:
-            page = " --page odd.html" * (value in TEXTS)
-            end_well([odd(record, path, value)], "judge odd" + page, "check_reference odd")
+    (record,) = check_records(1, 3, 1)
+    for value in ODD:
+        for line in odd(record, value):
+            end_well([line], "judge odd" + " --page odd.html" * (value in TEXTS), "check_reference odd")

@@ -3,7 +3,6 @@ launches and what Slurm is asked for; a study that is stopped waits for its run.
 Slurm's own daemons.
 """
 
-import ast
 import fcntl
 import importlib.util
 import json
@@ -139,10 +138,7 @@ def test_bad_arguments_and_site_files_and_a_second_study_that_writes_to_the_same
     assert run(*words).status == 0 and os.listdir("new") == ["o.jsonl"]
 
 
-def test_the_study_needs_python_3_6_and_no_package_of_others_and_reads_every_study_of_jobs():
-    names = [file.stem for file in JOBS.glob("weftlab/study*.py")] + ["site", "records", "text", "files"]
-    for file in (JOBS / f"weftlab/{name}.py" for name in names):
-        ast.parse(file.read_text(), str(file), feature_version=(3, 6))
+def test_the_study_needs_no_package_of_others_and_reads_every_study_of_jobs():
     done = process(sys.executable, "-E", "-s", "-S", STUDY, "deck=d.ini", "ranks=2", "--list")
     line = "2 ranks: weft run d.ini checkpoint.every=0 output.picture=none output.final=none run.threads=1"
     assert done.out.splitlines()[-1] == line, done
@@ -153,13 +149,18 @@ def test_the_study_needs_python_3_6_and_no_package_of_others_and_reads_every_stu
 def test_other_peoples_characters_in_names_and_values_are_taken_as_they_stand_here_and_by_slurm():
     odd = b'it\'s "a" $(touch PWNED) \xc3\xa4\xff'.decode("utf-8", "surrogateescape")
     os.rename("d.ini", odd + ".ini")
-    words = (f"deck={odd}.ini", "ranks=1", f"out={odd}.jsonl")
+    words = (f"deck={odd}.ini", "ranks=1", f"out={odd}.jsonl", "site=s.ini")
+    site_ini("modules =", '    export LOADED="one; two"', "    touch loaded")
     assert "\n1/1  1 rank: median" in script("study", *words, "repeats=1").out
     assert "1 of 1 are in it" in script("study", *words, "repeats=1", "--table").out
     stand_in("sbatch", SBATCH)
     script("study", *words, "repeats=3", "sbatch=--comment='two words'", "--submit")
     assert "--comment=two words" in open("asked", errors="replace").read().split("\n")
     assert script("records", "run", odd + ".jsonl").out.count("\n") == 3, open("elements").read()
+    assert os.path.exists("loaded") and not os.path.exists("PWNED")
+    site_ini("modules =", "    none_there", "    touch PWNED")  # the first line that fails ends an element
+    script("study", *words, "repeats=4", "--submit")
+    assert open("elements").read().endswith("\nsite.ini: 'none_there' failed\nstatus 3\n")
     assert not os.path.exists("PWNED")
 
 
@@ -210,15 +211,6 @@ def test_slurm_is_asked_for_what_the_site_the_study_and_its_points_say():
     assert open("asked").read() == f"--exclusive {JOBS}/weft.sbatch --nodes=2 d d.ini time.steps=9\n"
 
 
-def test_an_element_of_an_array_loads_the_sites_modules_and_ends_where_one_fails():
-    stand_in("sbatch", SBATCH)
-    for line, said in ('export LOADED="one; two"', "1 of 1"), ("none_there", "site.ini: 'none_there' failed"):
-        site_ini("modules =", "    touch loaded", "    " + line)
-        submitted("repeats=1", "ranks=1", f"out={line[:4]}.jsonl", "site=s.ini", "launcher=mpirun")
-        assert said in open("elements").read()
-    assert os.path.exists("loaded") and open("elements").read().endswith("status 3\n")
-
-
 def test_site_ini_as_it_stands_changes_nothing_and_each_of_its_lines_is_sound_without_its_sign():
     asked = lambda ini: [printed("site", f"--{option}", WEFT_SITE=ini) for option in ("sbatch", "modules")]
     assert asked(f"{JOBS}/site.ini") == ["options=()\n", "\n"]
@@ -232,6 +224,7 @@ def test_site_ini_as_it_stands_changes_nothing_and_each_of_its_lines_is_sound_wi
 def test_an_interrupted_study_waits_for_its_run_and_leaves_with_130():
     stand_in("mpirun", """[ "$1" != --version ] || exit 0
 trap 'sleep 1; echo ended >ended; exit 1' INT
+sleep 1 # until the study waits
 echo $$ >begun
 while :; do sleep 0.05; done""")  # fmt: skip
     words = [sys.executable, STUDY, "deck=d.ini", "ranks=1", "launcher=mpirun"]
