@@ -159,7 +159,7 @@ def test_the_page_of_a_slow_link_has_a_cell_for_each_pair_and_way_and_loads_noth
     assert (len(rows), html.count("<td data-a"), html.count('class="blamed"')) == (8, 84, 3)
 
 
-def test_wrong_bits_and_hosts_whose_names_are_markup_are_named_and_escaped():
+def test_wrong_bits_are_named_hosts_named_as_markup_escaped_and_references_that_are_none_refused():
     records = json.loads(json.dumps(check_records(3, 2, 2)).replace('"n2"', '"</script><img src=x>"'))
     for record in records:
         check = record["check"]
@@ -173,6 +173,9 @@ def test_wrong_bits_and_hosts_whose_names_are_markup_are_named_and_escaped():
     assert any(line.startswith(named) for line in lines)
     assert "<img" not in html and "<b>" not in html
     assert len(re.findall('<td [^>]*class="[^"]*faulty', html)) == 1
+    write("bad.json", [{"gpu": "NVIDIA H200", "rates": {"copy": {"low": 2, "high": 1, "machines": 1}}}])
+    said = "judge: --reference bad.json: no reference that jobs/check_reference wrote\n"
+    assert run("judge", "check.jsonl", "--reference", "bad.json").err == said
 
 
 def test_a_rank_that_has_no_line_in_an_incomplete_round_or_in_the_part_of_a_first_one_is_named():
@@ -189,11 +192,3 @@ def test_a_rank_that_has_no_line_in_an_incomplete_round_or_in_the_part_of_a_firs
     assert judge(3, "dead.jsonl")[1:3] == [
         "the check did not end: its last lines are in round 1, trial 'pairs, one way'", "silent: rank 3 (n1)"
     ]  # fmt: skip
-
-
-def test_a_reference_that_is_none_is_refused():
-    write("two.jsonl", check_records(1, 2, 2))
-    write("bad.json", [{"gpu": "NVIDIA H200", "rates": {"copy": {"low": 2, "high": 1, "machines": 1}}}])
-    done = run("judge", "two.jsonl", "--reference", "bad.json")
-    assert done.status == 2
-    assert done.err == "judge: --reference bad.json: no reference that jobs/check_reference wrote\n"

@@ -16,18 +16,6 @@ def test_the_tables_and_pictures_of_all_pages_are_what_the_results_say():
     assert (done.status, done.out) == (0, "")
 
 
-def test_every_way_that_the_program_has_is_in_the_table_of_ways_or_in_the_words_below_it():
-    section = (TOP / "docs/ways.md").read_text("utf-8")
-    for file, pattern in (
-        ("comm/transports/transport.c", r"\[TRANSPORT_(\w+)\] = { t"),
-        ("miniapp/step/step_pass.c", r"\[STEP_\w+\] = \"(\w+)\""),
-        ("kernels/temporal/temporal_cuda.cu", r"all->name.* = \"(.*)\""),
-        ("kernels/stencil/stencil_cuda.cu", r"add_variant\(self, (\d+) / .*, \d+\)"),
-    ):
-        ways = re.findall(pattern, (TOP / file).read_text("utf-8"))
-        assert ways and not [way for way in ways if way.lower() not in section], (file, ways)
-
-
 def test_a_table_or_picture_of_other_values_and_a_typed_figure_are_named_and_rendered_anew():
     name, picture = "docs/teaching/access.md", "docs/figures/ladder-access.svg"
     shutil.copytree(TOP / "docs/figures", "tree/docs/figures")

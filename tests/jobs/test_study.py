@@ -8,7 +8,6 @@ import importlib.util
 import json
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import time
@@ -206,19 +205,10 @@ def test_slurm_is_asked_for_what_the_site_the_study_and_its_points_say():
     before = open("s.plan.2").read()
     assert "/s.plan.2.2 " in submitted(*points, "repeats=2", "run.lanes=1,2")
     assert open("s.plan.2").read() == before and [line["runs"] for line in read("s.plan.2.2")] == [2, 2]
+    assert printed("site", "--sbatch", WEFT_SITE=f"{JOBS}/site.ini") == "options=()\n"  # as it stands
     site_ini("sbatch = --exclusive")  # outside of a job weft.sbatch is its own sbatch
     process("bash", JOBS / "weft.sbatch", "--nodes=2", "d d.ini", "time.steps=9", WEFT_SITE="s.ini")
     assert open("asked").read() == f"--exclusive {JOBS}/weft.sbatch --nodes=2 d d.ini time.steps=9\n"
-
-
-def test_site_ini_as_it_stands_changes_nothing_and_each_of_its_lines_is_sound_without_its_sign():
-    asked = lambda ini: [printed("site", f"--{option}", WEFT_SITE=ini) for option in ("sbatch", "modules")]
-    assert asked(f"{JOBS}/site.ini") == ["options=()\n", "\n"]
-    bare = re.sub(r"^# ((    )?[a-z ]*(=.*|module .*))$", r"\1", (JOBS / "site.ini").read_text(), flags=re.M)
-    pathlib.Path("all.ini").write_text(bare)
-    options, modules = asked("all.ini")
-    assert options.split()[:2] == ["options=(--account=physics", "--partition=gpu"]
-    assert re.findall("(.*) \\|\\|", modules) == ["module purge", "module load gcc cuda openmpi hdf5"]
 
 
 def test_an_interrupted_study_waits_for_its_run_and_leaves_with_130():
