@@ -1,8 +1,9 @@
-"""Commands are what their modules are; panels have what frames hold; Spack's recipe and the
-container's recipe are sound, by the tools themselves where they are here.
+"""Commands are what their modules are, and no line of a results file ends one in a traceback; panels have
+what frames hold; Spack's recipe and the container's are sound.
 """
 
 import ast
+import json
 import os
 import pathlib
 import re
@@ -10,7 +11,11 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BUILD, HEAT, JOBS, TOP, deck, printed, process, refused, run, script, sys, weft
+from conftest import BUILD, HEAT, JOBS, RESULTS, TOP
+from conftest import changed, deck, printed, process, read, refused, run, script, sys, weft, write
+
+sys.path.insert(0, str(TOP / "tests/support"))
+from check_records import check_records
 
 COMMANDS = sorted(path.name for path in JOBS.iterdir() if path.is_file() and not path.suffix)
 
@@ -35,6 +40,57 @@ def test_without_a_package_there_is_a_sentence_with_debians_name_of_it():
         os.remove(module + ".py")
 
 
+# ---- lines whose members have odd values in turn ----
+
+TEXTS = (r'"$<b>&\u001b\\alpha^ x`y`"', '"%s"' % (5000 * "$_"))  # which are drawn as they stand
+ODD = ("1e308", "NaN", "-Infinity", "1" + 400 * "0", "-1", "0", "true", "null", "[]", '{"a": [1]}',
+       3000 * "[" + 3000 * "]", *TEXTS)  # fmt: skip
+RUN, RUNG = (read(next(RESULTS.glob(f"h200x2/*-{name}.jsonl")))[0] for name in ("overlap", "transports"))
+READERS = ("records any odd", "compare odd odd", "study deck=d.ini out=odd --table", "plot odd",
+           "predict d.ini --from odd --ranks 2", "predict --from odd --check odd")  # fmt: skip
+
+
+def odd(value, put):
+    """A value's JSON with `put` in place of each member in turn, and of theirs; of lists, of the first."""
+    of_list = isinstance(value, list)
+    for key, one in enumerate(value[:1]) if of_list else value.items() if isinstance(value, dict) else ():
+        whole = json.dumps(["HERE", *value[1:]] if of_list else {**value, key: "HERE"}) + "\n"
+        yield from (whole.replace('"HERE"', text.strip()) for text in (put, *odd(one, put)))
+
+
+def end_well(lines, *commands):
+    pathlib.Path("odd").write_text("".join(lines), "utf-8")
+    for command, *words in map(str.split, commands):
+        done = run(command, *words)
+        said = done.status in (0, 1, 4) or done.status < 5 and f"{command}: " in done.err
+        assert said, (command, words, done)
+
+
+def test_runs_and_rungs_of_odd_members_end_no_command_and_odd_text_is_drawn_as_it_stands(monkeypatch):
+    pytest.importorskip("pandas")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    deck("d.ini", *HEAT, "grid.nx=64", "grid.ny=64")
+    whole = [json.dumps(record) + "\n" for record in (RUN, RUNG)]
+    for value in ODD:
+        with monkeypatch.context() as patch:
+            if value not in TEXTS:
+                patch.setattr("weftlab.style.save", lambda *_: pyplot.close("all"))
+            end_well([*odd(RUN, value), *odd(RUNG, value), *whole], *READERS)
+    write("odd", [changed(RUN, asked__transport=json.loads(value)) for value in TEXTS])
+    printed("plot", "odd", "names")
+    assert r"$&lt;b&gt;&amp;\x1b\alpha^ x`y`" in pathlib.Path("names_values.svg").read_text("utf-8")
+
+
+def test_checks_of_odd_members_end_no_command():
+    (record,) = check_records(1, 3, 1)
+    for value in ODD:
+        for line in odd(record, value):
+            end_well([line], "judge odd" + " --page odd.html" * (value in TEXTS), "check_reference odd")
+
+
+# ---- frames, Spack and Apptainer ----
+
+
 def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_its_colours():
     image = pytest.importorskip("PIL.Image")
     pytest.importorskip("matplotlib")
@@ -57,9 +113,6 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
     os.mkfifo("pipe.png")
     refused("panels", "p.png --output link.png", "p.png --output pipe.png")
     assert os.path.islink("link.png") and not os.path.isfile("pipe.png")
-
-
-# ---- Spack and Apptainer ----
 
 
 def test_spacks_recipe_tells_make_variables_that_it_has():
