@@ -1,6 +1,5 @@
 """jobs/study: a deck becomes records and a table; any text is safe in names and values; site.ini tells who
-launches and what Slurm is asked for; a study that is stopped waits for its run. slurm.bats has it under
-Slurm's own daemons.
+launches and what Slurm is asked for.
 """
 
 import fcntl
@@ -8,9 +7,6 @@ import importlib.util
 import json
 import os
 import pathlib
-import signal
-import subprocess
-import time
 
 import pytest
 from conftest import HEAT, JOBS, WEFT, changed, deck, printed, process, read, refused, run, script, sys, write
@@ -209,21 +205,6 @@ def test_slurm_is_asked_for_what_the_site_the_study_and_its_points_say():
     site_ini("sbatch = --exclusive")  # outside of a job weft.sbatch is its own sbatch
     process("bash", JOBS / "weft.sbatch", "--nodes=2", "d d.ini", "time.steps=9", WEFT_SITE="s.ini")
     assert open("asked").read() == f"--exclusive {JOBS}/weft.sbatch --nodes=2 d d.ini time.steps=9\n"
-
-
-def test_an_interrupted_study_waits_for_its_run_and_leaves_with_130():
-    stand_in("mpirun", """[ "$1" != --version ] || exit 0
-trap 'sleep 1; echo ended >ended; exit 1' INT
-sleep 1 # until the study waits
-echo $$ >begun
-while :; do sleep 0.05; done""")  # fmt: skip
-    words = [sys.executable, STUDY, "deck=d.ini", "ranks=1", "launcher=mpirun"]
-    with open("said", "w") as said, subprocess.Popen(words, start_new_session=True, stderr=said) as program:
-        while not (os.path.exists("begun") and open("begun").read()) and program.poll() is None:
-            time.sleep(0.05)
-        os.killpg(program.pid, signal.SIGINT)
-        assert program.wait() == 130
-    assert open("ended").read() == "ended\n" and "Traceback" not in open("said").read()
 
 
 def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(one_record):
