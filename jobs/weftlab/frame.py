@@ -18,7 +18,6 @@ And points of `weft bench` four:
   machine_name as machine of a run
 """
 
-import collections
 import json
 
 import pandas as pd
@@ -45,8 +44,7 @@ POINT_COLUMNS = (
     "ceiling ceiling_name ceilings.copy ceilings.fma time_s.p50 time_s.p90 time_s.min parameters.steps "
     "parameters.radius"
 ).split()
-MOST_REPEATS = 100  # that count, of runs that agree in
-REPEATED = ("setting", "machine", "gpus", "verdict", "ranks", "grid.nx", "grid.ny")
+REPEATED = ("setting", "machine", "gpus", "verdict", "ranks", "grid.nx", "grid.ny")  # the same in repeats
 
 
 # ---- settings ----
@@ -134,19 +132,21 @@ def newest(points):
     return sound[sound.record.isin(best)]
 
 
+def rows_of(number, record):
+    return list(point_rows(record, number)) if "rung" in record else [run_row(record)]
+
+
+def repeated(rows):
+    """What records of repeats agree in."""
+    if "rung" in rows[0]:
+        return rows[0]["setting"], rows[0]["machine_name"], len(rows)
+    return tuple(rows[0][name] for name in REPEATED)
+
+
 def read(paths, command):
     """The frame of runs and the frame of points of files of records."""
-    repeats = collections.defaultdict(lambda: collections.deque(maxlen=MOST_REPEATS))
-    for number, record in enumerate(records.read(paths, "any", command)):
-        if records.is_rung(record):
-            rows = list(point_rows(record, number))
-            key = (rows[0]["setting"], rows[0]["machine_name"], len(rows)) if rows else ()
-        else:
-            rows = [run_row(record)]
-            key = tuple(rows[0][name] for name in REPEATED)
-        repeats[key].append((number, rows))
-    kept = sorted(((n, rows) for of in repeats.values() for n, rows in of), key=lambda one: one[0])
-    flat = [row for _, rows in kept for row in rows]
+    found = (rows_of(*numbered) for numbered in enumerate(records.read(paths, "any", command)))
+    flat = [row for rows in records.last_repeats(filter(None, found), repeated) for row in rows]
     points = [row for row in flat if "rung" in row]
     columns = [*POINT_COLUMNS, "record", "setting", "at", "verified", "machine_name"]
     return runs_frame([row for row in flat if "rung" not in row]), pd.DataFrame(points, columns=columns)

@@ -13,9 +13,11 @@ DASH = "-"
 
 @functools.lru_cache(maxsize=None)
 def answers(folder, machine, question, program):
-    """The valid records of a program that answer a question about a machine; read once."""
+    """The valid records of a program that answer a question about a machine; read once. Of one command, rung
+    and number of ranks the last 100 count."""
     path = results.newest(folder, machine, question)
-    return list(records.read([str(path)], program, "report")) if path else []
+    repeated = lambda record: (records.command_of(record), *map(record.get, ("rung", "dtype", "ranks")))
+    return records.last_repeats(records.read([str(path)], program, "report"), repeated) if path else []
 
 
 def by_median_step(record):

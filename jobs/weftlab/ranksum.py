@@ -34,7 +34,7 @@ def rung_setting(record):
 def sample(record):
     """A record's setting as JSON, its seconds, and whether its result was right, wrong (False) or
     not looked at (None)."""
-    if records.is_rung(record):
+    if "rung" in record:
         setting, seconds = rung_setting(record), records.at(record, "time_s", "p50")
         right = record.get("verified")
     else:

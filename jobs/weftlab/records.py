@@ -6,6 +6,8 @@ what every picture and table needs: ranks, grid, problem and a median step. Each
 takes is of its type, or null. Control characters of text come out as \\xNN.
 """
 
+import collections
+import itertools
 import json
 import math
 import re
@@ -14,8 +16,8 @@ import sys
 from weftlab import text
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-UNSHOWN = re.compile(r"[^ -~]|\\[^n\"]")  # in a line: what printed text may not hold, or an escape of it
 LEAST, MOST = 1e-100, 1e100  # amounts beyond are none of a machine, and overflow in a command's arithmetic
+MOST_REPEATS = 100  # that count, of runs that agree in all but what was measured
 
 
 # ---- what a record must hold ----
@@ -41,7 +43,7 @@ def at(record, *keys):
 
 
 def is_amount(value):
-    return is_positive(value) or is_number(value) and value == 0
+    return is_number(value) and (value == 0 or LEAST <= value <= MOST)
 
 
 def is_list(value):
@@ -62,18 +64,31 @@ TYPES = {
     is_list: "machine.hosts machine.gpus sweep check.figures check.faults check.suspects",
     is_dict: "grid problem asked machine step_s phases parameters time_s ceilings check",
 }
-TYPES = [(holds, path.split(".")) for holds, paths in TYPES.items() for path in paths.split()]
 
 
-def is_of_types(record):
+def tree_of(types):
+    """{key: [holds, tree of its members]} of all paths."""
+    tree = {}
+    for holds, paths in types.items():
+        for path in paths.split():
+            node, (*outer, last) = tree, path.split(".")
+            for key in outer:
+                node = node.setdefault(key, [None, {}])[1]
+            node.setdefault(last, [None, {}])[0] = holds
+    return tree
+
+
+TREE = tree_of(TYPES)
+
+
+def is_of_types(record, tree=TREE):
     """Whether each member that commands take has its type."""
-    for holds, path in TYPES:
-        found = [record]
-        for key in path:
-            inner = [one for one in found if isinstance(one, dict)]
-            found = [v for one in inner for v in (one.values() if key == "*" else [one.get(key)])]
-        if not all(value is None or holds(value) for value in found):
-            return False
+    for key, (holds, inner) in tree.items():
+        for value in record.values() if key == "*" else (record.get(key),):
+            if value is None:
+                continue
+            if holds and not holds(value) or inner and is_dict(value) and not is_of_types(value, inner):
+                return False
     return True
 
 
@@ -145,22 +160,24 @@ def norm_every(record):
     return int(found.group(1)) if found else 0
 
 
+def command_of(record):
+    """What tells a run from others: its command, all but the record's name."""
+    command = record.get("command")
+    return re.sub(r" output[.]record=.*$", "", command if is_text(command) else "")
+
+
 # ---- reading ----
 
 
 def finite(digits):
     value = float(digits)
     if not math.isfinite(value):
-        raise ValueError("a number beyond double")
+        raise ValueError("NaN, infinite, or a number beyond double")
     return value
 
 
 def whole(digits):
     return int(digits) if len(digits) < 19 else finite(digits)
-
-
-def no_number(word):
-    raise ValueError(word + " is no JSON")
 
 
 def shown(line):
@@ -184,10 +201,11 @@ def record_of(line):
 
     Raises ValueError or RecursionError for a damaged line.
     """
-    record = json.loads(line, parse_float=finite, parse_int=whole, parse_constant=no_number)
-    deck = at(record, "deck")
-    if not UNSHOWN.search(line.rstrip("\r\n")) and line.count("\\n") == str(deck).count("\n"):
-        return record  # nothing but ends of lines in the deck, which stay
+    record = json.loads(line, parse_float=finite, parse_int=whole, parse_constant=finite)
+    deck, line = at(record, "deck"), line.strip()
+    plain = line.isprintable() and "\\" not in line.replace("\\n", "").replace('\\"', "")
+    if plain and line.count("\\n") == str(deck).count("\n"):
+        return record  # no escape but of quotes and of ends of lines in the deck, which stay
     shown_record = all_shown(record)
     if is_text(deck):  # whose lines stay lines
         shown_record["deck"] = "\n".join(shown(part) for part in deck.split("\n"))
@@ -234,6 +252,15 @@ def read(paths, kind, command):
     if left_out:
         counts = "%d lines: %d damaged, %d of another kind" % (left_out, damaged, others)
         text.complain("%s: left out %s" % (names, counts))
+
+
+def last_repeats(found, key):
+    """The last MOST_REPEATS of each key, in their order: memory for as many as there are keys, not lines."""
+    repeats = collections.defaultdict(lambda: collections.deque(maxlen=MOST_REPEATS))
+    for number, one in enumerate(found):
+        repeats[key(one)].append((number, one))
+    kept = sorted(itertools.chain(*repeats.values()), key=lambda numbered: numbered[0])
+    return [one for _, one in kept]
 
 
 # ---- the command ----

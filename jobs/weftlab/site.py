@@ -7,7 +7,7 @@ mpirun. jobs/weft.sbatch and jobs/study.sbatch ask for what they need of it:
   --modules     the site's module lines as shell, which ends with the first one that fails
   --launch      an array of shell, launch=(...), the words in front of a program and its arguments:
                 all ranks of the job, each bound to as many cores as it has threads
-  --sbatch      an array of shell, options=(...), for sbatch: account, partition, exclusive, mem
+  --sbatch      an array of shell, options=(...), for sbatch
 
 Exit status: 0 printed, 2 a mistake in the file.
 """
@@ -28,16 +28,7 @@ LAUNCHERS = {  # and what tells srun how MPI's processes find each other
     "cray": None,  # srun with the site's own default
     "mpirun": None,
 }
-DEFAULTS = {
-    "launcher": "auto",
-    "account": "",
-    "partition": "",
-    "gres": "",
-    "exclusive": "no",
-    "mem": "",
-    "modules": "",
-}
-YES_AND_NO = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+DEFAULTS = {"launcher": "auto", "sbatch": "", "modules": ""}
 
 
 def listed(words):
@@ -59,7 +50,7 @@ def read(named, command):
     """The keys of the site's file as a dictionary; the command ends if there is a mistake in it."""
     path, site = path_of(named, command), dict(DEFAULTS)
     if path is None:
-        return site
+        return dict(site, sbatch=[])
     file = files.ini(path, command, inline_comment_prefixes=(";",))
     for section in file.sections():
         if section != "site":
@@ -69,9 +60,15 @@ def read(named, command):
                 text.fail(command, "%s: no key '%s'; allowed: %s" % (path, key, listed(DEFAULTS)))
             site[key] = value
     check_launcher(site["launcher"], path + ": launcher", command)
-    if site["exclusive"].lower() not in YES_AND_NO:
-        text.fail(command, "%s: exclusive = %s; allowed: yes, no" % (path, site["exclusive"]))
+    site["sbatch"] = split(site["sbatch"], path + ": sbatch", command)
     return site
+
+
+def split(words, where, command):
+    try:
+        return shlex.split(words)
+    except ValueError as error:
+        return text.fail(command, "%s = %s: %s" % (where, words, error))
 
 
 def check_launcher(name, where, command, *more):
@@ -133,22 +130,6 @@ def mpirun_line(ranks, flags):
     return ["mpirun"] + flags + ["-n", str(ranks)]
 
 
-# ---- asking Slurm ----
-
-
-def sbatch_options(site):
-    named = ["--%s=%s" % (key, site[key]) for key in ("account", "partition", "mem") if site[key]]
-    return named + (["--exclusive"] if YES_AND_NO[site["exclusive"].lower()] else [])
-
-
-def gpu_options(site, gpus):
-    """The options for as many GPUs on each node: gres, and their number unless it has one."""
-    gres = site["gres"]
-    if not gres:
-        return ["--gpus-per-node=%d" % gpus]
-    return ["--gres=" + (gres if gres.split(":")[-1].isdigit() else "%s:%d" % (gres, gpus))]
-
-
 # ---- the command ----
 
 
@@ -172,7 +153,7 @@ def main():
     if arguments.modules:
         print("\n".join(module_lines(site)))
     elif arguments.sbatch:
-        print(shell_array("options", sbatch_options(site)))
+        print(shell_array("options", site["sbatch"]))
     else:
         asked = os.environ.get("WEFT_LAUNCHER") or "auto"
         check_launcher(asked, "WEFT_LAUNCHER", parser.prog, "srun")

@@ -13,8 +13,8 @@ FILE.ini, and the command line, which wins over it:
   ranks_per_node = 0          for --submit (0: all on one node)
   sbatch = OPTIONS            for --submit: --time=...; they win over the site's. Where a point
                               has run.device = cuda, a GPU per rank is asked for unless
-                              --gpus... or --gres... stands here
-  site = FILE                 launcher, account, partition and so on ($WEFT_SITE, else
+                              --gpus... or --gres... stands here or in the site's
+  site = FILE                 launcher, options of sbatch, modules ($WEFT_SITE, else
                               jobs/site.ini, which describes them)
   section.key = VALUE, ...    any key of a deck; every combination of several values is a point
 

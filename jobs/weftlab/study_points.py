@@ -174,19 +174,13 @@ def points_of(study):
     return points
 
 
-def command_of(record):
-    """What tells a run from others: its command, all but the record's name."""
-    command = record.get("command")
-    return re.sub(r" output[.]record=.*$", "", command if records.is_text(command) else "")
-
-
 def look_for_records(study, points):
     """Each point's records, of what the file holds, and how many it lacks."""
     runs = {(point.ranks, point.command()): [] for point in points}
     if os.path.exists(study.out) and os.path.getsize(study.out) > 0:
         for record in records.read([study.out], "run", study.command):
             if record.get("verdict") != "failed":
-                runs.get((record["ranks"], command_of(record)), []).append(record)
+                runs.get((record["ranks"], records.command_of(record)), []).append(record)
     for point in points:
         point.records = runs[point.ranks, point.command()]
         point.lacking = max(0, study.repeats - len(point.records))

@@ -39,7 +39,7 @@ class Runner:
 
     def words_of(self, variable):
         words = os.environ.get(variable)
-        return None if words is None else split(words, variable, self.command)
+        return None if words is None else site.split(words, variable, self.command)
 
     def line(self, ranks):
         if self.launcher == "mpirun":
@@ -48,7 +48,7 @@ class Runner:
 
     def run(self, number, out, point):
         """One run, whose record goes to the file out; what came of it is one line."""
-        # behind the record: what tells a run from others ends there (command_of)
+        # behind the record: what tells a run from others ends there (records.command_of)
         words = [self.weft, "run"] + point.arguments + ["output.record=" + out, "output.every=0"]
         with tempfile.TemporaryFile() as said:
             status = ended(self.line(point.ranks) + words, said)
@@ -88,13 +88,6 @@ def run_here(study, points, site_keys):
 # ---- by Slurm ----
 
 
-def split(words, where, command):
-    try:
-        return shlex.split(words)
-    except ValueError as error:
-        return text.fail(command, "%s = %s: %s" % (where, words, error))
-
-
 def new_file(path):
     """A file that was not there before: path, path.2, path.3, ..., opened for writing."""
     for number in itertools.count(1):
@@ -119,12 +112,11 @@ def write_plan(study, points):
     return file.name
 
 
-def gpus_of(study, options, per_node, site_keys):
-    """Options for a GPU per rank, where points run on GPUs and the study asks for none itself."""
+def gpus_of(study, options, per_node):
+    """The option for a GPU per rank, where points run on GPUs and neither site nor study asks for any."""
     asks = any(o.startswith(("--gpus", "--gres", "-G")) for o in options)
-    if asks or "cuda" not in study.values.get("run.device", ""):
-        return []
-    return site.gpu_options(site_keys, per_node)
+    on_gpus = "cuda" in study.values.get("run.device", "")
+    return ["--gpus-per-node=%d" % per_node] if on_gpus and not asks else []
 
 
 def submit(study, points, site_keys):
@@ -133,15 +125,14 @@ def submit(study, points, site_keys):
     for program, what in (("sbatch", "sbatch is missing"), (str(script), "%s is missing" % script)):
         if shutil.which(program) is None:
             text.fail(study.command, what)
-    options = split(study.keys["sbatch"], "sbatch", study.command)
+    options = site_keys["sbatch"] + site.split(study.keys["sbatch"], "sbatch", study.command)
     lacking = shuffled([point for point in points if point.lacking])
     for ranks in sorted({point.ranks for point in lacking}):
         elements = [point for point in lacking if point.ranks == ranks]
         per_node = min(study.ranks_per_node or ranks, ranks)
         words = ["sbatch", "--parsable"]
-        words += site.sbatch_options(site_keys)
         words += ["--nodes=%d" % -(-ranks // per_node), "--ntasks-per-node=%d" % per_node]
-        words += gpus_of(study, options, per_node, site_keys) + options
+        words += gpus_of(study, options, per_node) + options
         words += ["--array=0-%d" % (len(elements) - 1), str(script)]
         words += [str(HERE / "jobs" / "study"), write_plan(study, elements)]
         path = site.path_of(study.keys["site"], study.command)

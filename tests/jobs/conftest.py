@@ -13,6 +13,7 @@ import subprocess
 import sys
 from importlib import import_module
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -20,7 +21,6 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 JOBS, RESULTS, OLDER = TOP / "jobs", TOP / "jobs/results", TOP / "tests/support/records"
 BUILD = TOP / os.environ.get("BUILD", "build")
 WEFT = str(BUILD / "weft")
-HANG_S = 200  # ends what hangs; nothing else depends on time
 FLAGS = os.environ.get("LAUNCH_FLAGS", "--oversubscribe --bind-to none")
 sys.path.insert(0, str(JOBS))
 os.environ.update(WEFT=WEFT, WEFT_MPIRUN_FLAGS=FLAGS, MPLBACKEND="Agg", OMP_NUM_THREADS="1")
@@ -29,13 +29,9 @@ os.environ.update(OMPI_MCA_ess_singleton_isolated="1", PYTHONDONTWRITEBYTECODE="
 sys.dont_write_bytecode = True
 
 
-# ---- TAP ----
+# ---- TAP: the plan, how many tests there were, is the last line ----
 
-done, left_out = 0, []
-
-
-def tell(line):
-    print(line, file=sys.__stdout__, flush=True)
+done = 0
 
 
 @pytest.hookimpl(trylast=True)
@@ -43,33 +39,28 @@ def pytest_configure(config):
     config.pluginmanager.unregister(name="terminalreporter")
 
 
-def pytest_collection_finish(session):
-    tell("1..%d" % (len(session.items) + len(left_out)))
-    for report in left_out:
-        tell_end(report, 0)
-
-
-def pytest_collectreport(report):
-    if report.failed:
-        tell(report.longreprtext)
-    elif report.skipped:
-        left_out.append(report)
-
-
 def pytest_runtest_logreport(report):
-    if report.when == "call" or not report.passed:
-        tell_end(report, 1000 * report.duration)
-
-
-def tell_end(report, ms):
     global done
+    if report.when != "call" and report.passed:  # what a test begins and ends with
+        return
     done += 1
     file, _, name = report.nodeid.partition("::")
-    name = ": ".join([pathlib.Path(file).name] + [name[len("test_") :].replace("_", " ")] * bool(name))
+    name = pathlib.Path(file).name + (": " + name[len("test_") :].replace("_", " ") if name else "")
     why = " # skip " + report.longrepr[2][len("Skipped: ") :] if report.skipped else ""
-    tell("%sok %d %s in %dms%s" % ("not " * report.failed, done, name, ms, why))
-    if report.failed:
-        tell("\n".join("# " + line for line in report.longreprtext.split("\n")))
+    ms = 1000 * getattr(report, "duration", 0)
+    lines = ["%sok %d %s in %dms%s" % ("not " * report.failed, done, name, ms, why)]
+    lines += ["# " + line for line in report.longreprtext.split("\n") if report.failed]
+    print(*lines, sep="\n", file=sys.__stdout__, flush=True)
+
+
+def pytest_collectreport(report):  # a file that cannot be read, or that needs what is not here
+    if not report.passed:
+        report.when = "collect"
+        pytest_runtest_logreport(report)
+
+
+def pytest_sessionfinish():
+    print("1..%d" % done, file=sys.__stdout__, flush=True)
 
 
 # ---- commands ----
@@ -86,30 +77,24 @@ def run(command, *words, **variables):
     """A command of jobs/ inside of this process: its status, and what it prints."""
     module = import_module("weftlab." + command)
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape", newline="\n") for _ in range(2))
-    before = sys.argv, dict(os.environ)
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    environment = mock.patch.dict(os.environ, variables)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), environment:
+        sys.argv = [command, *map(str, words)]
         try:
-            sys.argv = [command, *map(str, words)]
-            os.environ.update(variables)
             status = module.main()
         except SystemExit as end:
             status = end.code
-        finally:
-            sys.argv = before[0]
-            os.environ.clear()
-            os.environ.update(before[1])
-            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-            import_module("weftlab.measured").answers.cache_clear()  # of another folder
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    import_module("weftlab.measured").answers.cache_clear()  # of another folder
     for stream in (out, err):
         stream.seek(0)
     return SimpleNamespace(status=status, out=out.read(), err=err.read())
 
 
-def process(*words, input=None, **variables):
+def process(*words, **variables):
     """A program: its status, and what it prints."""
-    environment = dict(os.environ, **variables)
-    done = subprocess.run([str(word) for word in words], env=environment, input=input, capture_output=True,
-                          timeout=HANG_S, encoding="utf-8", errors="surrogateescape")  # fmt: skip
+    done = subprocess.run(list(map(str, words)), env=dict(os.environ, **variables), capture_output=True,
+                          encoding="utf-8", errors="surrogateescape")  # fmt: skip
     return SimpleNamespace(status=done.returncode, out=done.stdout, err=done.stderr)
 
 
@@ -132,35 +117,20 @@ def refused(command, *lines):
         assert done.status == 2 and done.err.count(command + ": ") == 1, (line, done)
 
 
-def without(module, command, *words):
-    """A command where a package is missing: one sentence with Debian's name of it, and status 3."""
-    pathlib.Path(module + ".py").write_text('raise ImportError("there is none")')
-    done = script(command, *words, PYTHONPATH=os.getcwd())
-    os.remove(module + ".py")
-    debian = {"PIL": "pil"}.get(module, module)
-    said = "%s cannot import %s (there is none): install Debian's " % (sys.executable, module)
-    assert done.status == 3 and done.err.count("\n") == 1 and said in done.err, done
-    assert done.err.startswith(command + ": ") and "python3-" + debian in done.err, done
-
-
 # ---- runs ----
 
 
 def deck(path, *pairs):
     """A deck from section.key=value pairs."""
-    lines = ("[%s]\n%s\n" % tuple(pair.split(".", 1)) for pair in pairs)
-    pathlib.Path(path).write_text("".join(line.replace("=", " = ", 1) for line in lines))
+    pathlib.Path(path).write_text("".join("[%s]\n%s\n" % tuple(pair.split(".", 1)) for pair in pairs))
 
 
-def weft(*words, launcher=()):
-    """weft on one rank, without a launcher."""
+def weft(*words, ranks=None):
+    """weft, on one rank without a launcher."""
+    launcher = [os.environ.get("MPIRUN", "mpirun"), *FLAGS.split(), "-n", ranks] if ranks else []
     done = process(*launcher, WEFT, *words)
     assert done.status == 0, done
     return done.out
-
-
-def launch(ranks, *words):
-    return weft(*words, launcher=(os.environ.get("MPIRUN", "mpirun"), *FLAGS.split(), "-n", ranks))
 
 
 def read(path):
@@ -194,8 +164,7 @@ def one_record(tmp_path_factory):
     path = tmp_path_factory.mktemp("one")
     deck(path / "d.ini", *HEAT, "grid.nx=400", "grid.ny=300", "time.steps=20")
     weft("run", path / "d.ini", "checkpoint.every=0", "output.picture=none", "output.final=none",
-         "run.lanes=1",
-         "run.threads=1", f"output.record={path}/one.jsonl")  # fmt: skip
+         "run.lanes=1", "run.threads=1", f"output.record={path}/one.jsonl")  # fmt: skip
     (record,) = read(path / "one.jsonl")
     record["command"] = record["command"].replace(str(path) + "/", "")
     return record
@@ -208,12 +177,11 @@ def study(one_record):
     median is 0.6."""
     deck("d.ini", *HEAT, "grid.nx=400", "grid.ny=300", "time.steps=20", "checkpoint.every=5")
     one_record = {key: value for key, value in one_record.items() if key != "fraction_of_ceiling_p50"}
-    steps = [(1, 1, 1000), (1, 1, 1000), (2, 1, 500), (2, 1, 500), (4, 1, 270), (4, 1, 230), (1, 2, 800),
-             (1, 2, 800)]
+    one_record.update(fraction_of_ceiling=0.5, overlap_hidden_fraction=0.9)
+    command = {n: one_record["command"].replace("lanes=1", f"lanes={n}") for n in (1, 2)}
+    us = {(1, 1): (1000, 1000), (2, 1): (500, 500), (4, 1): (270, 230), (1, 2): (800, 800)}
     return [
-        changed(one_record, ranks=ranks, asked__lanes=lanes, step_s__p50=us * 1e-6,
-                step_s__mean=1.2 * us * 1e-6,
-                fraction_of_ceiling=0.5, overlap_hidden_fraction=0.9,
-                command=one_record["command"].replace("lanes=1", "lanes=%d" % lanes))
-        for ranks, lanes, us in steps
+        changed(one_record, ranks=ranks, asked__lanes=lanes, command=command[lanes],
+                step_s__p50=1e-6 * step, step_s__mean=1.2e-6 * step)
+        for (ranks, lanes), steps in us.items() for step in steps
     ]  # fmt: skip

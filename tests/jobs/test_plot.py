@@ -1,27 +1,18 @@
-"""jobs/plot draws a file of runs or rungs: what can be made of it, from medians, with every text in its place
-and nothing joined or named that was not measured.
+"""jobs/plot draws a file of runs or rungs: what can be made of it, from medians, and nothing joined or
+named that was not measured.
 """
 
 import json
+import math
 import pathlib
 import re
 
 import pytest
-from conftest import RESULTS, changed, printed, refused, run, weft, without, write
+from conftest import RESULTS, changed, printed, read, refused, run, weft, write
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pandas")
-from matplotlib import pyplot
-from picture_check import complaints_of
-from weftlab import bench_pictures, frame, pictures, plot, run_pictures, series, text
-
-SMALL = ("device=host", "nx=64", "ny=48", "ceiling_bytes=1M", "samples=5")
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
+from weftlab import bench_pictures, frame, pictures, run_pictures, series
 
 
 def texts(name):
@@ -35,62 +26,38 @@ def has(name, *words):
     assert [word for word in words if not any(word in one for one in found)] == [], found
 
 
-def in_place(*words):
-    """Draws a file, and looks at where each text lies; the number of its pictures."""
-    parser = text.parser("plot", "")
-    plot.add_arguments(parser)
-    drawn = pictures.of_file(parser.parse_args(list(map(str, words))), "plot")
-    for end, (draw, _) in drawn.items():
-        assert list(complaints_of(draw())) == [], (words, end)
-        pyplot.close("all")
-    return len(drawn)
-
-
 def runs_of(path):
     return frame.read([path], "test")[0]
-
-
-def bench(*words):
-    weft("bench", *words, *SMALL, "output=r.jsonl")
-    return [json.loads(line) for line in open("r.jsonl")]
 
 
 # ---- runs ----
 
 
 def test_damaged_and_foreign_lines_and_failed_runs_are_left_out_the_rest_drawn_as_without(study, one_record):
-    write("made.jsonl", study)
-    assert printed("plot", "made.jsonl", "good").splitlines() == [
+    assert printed("plot", write("made.jsonl", study), "good").splitlines() == [
         "good.png and good.svg: strong scaling, efficiency 1.00 on 4 ranks",
         *(f"good_{kind}.png and good_{kind}.svg" for kind in ("values", "phases")),
     ]
-    record = one_record
-    about = (record["git"], record["started"][:10], record["machine"]["processor"])
+    about = (one_record["git"], one_record["started"][:10], one_record["machine"]["processor"])
     has("good.svg", "ideal", "ranks", "Strong scaling: heat f64, order 2, 400 x 300, fuse", *about)
     has("good_values.svg", "lanes 1", "Rate by setting: heat f64")
-    failed = changed(record, verdict="failed", step_s__p50=1e-9)
-    whole, cut = open("made.jsonl").read(), json.dumps(record)[:700] + '\n{"loss": 0.5}\n'
-    garbage = 'Killed\n{"schema":1}{"schema":1}\n\n[1, 2]\n' + json.dumps(failed) + "\n"
-    pathlib.Path("bad.jsonl").write_text(cut + whole + garbage)
+    write("bad.jsonl", study + [changed(one_record, verdict="failed", step_s__p50=1e-9)])
+    open("bad.jsonl", "a").write('Killed\n{"schema":1}{"schema":1}\n\n[1, 2]\n{"loss": 0.5}\n{"ranks":')
     assert run("plot", "bad.jsonl", "bad").err.splitlines() == [
         "bad.jsonl: left out 5 lines: 3 damaged, 2 of another kind",
         "bad.jsonl: left out 1 runs with a failed verdict",
     ]
     for kind in ("", "_values", "_phases"):
-        assert open(f"bad{kind}.png", "rb").read(4) == b"\x89PNG"
         assert open(f"bad{kind}.svg").read() == open(f"good{kind}.svg").read()
 
 
 def test_a_point_is_the_median_of_its_runs_and_lines_join_neighbours_that_were_measured(study):
     one = [record for record in study if record["asked"]["lanes"] == 1]
-    twice = lambda record: changed(record, asked__lanes=2, step_s__p50=2 * record["step_s"]["p50"])
-    write("gap", one + [twice(record) for record in one if record["ranks"] != 2])
-    lines = run_pictures.draw_scaling(runs_of("gap")).axes[-1].lines
-    drawn = [(line.get_marker(), [round(y, 3) for y in line.get_ydata()]) for line in lines]
-    assert [points for marker, points in drawn if marker == "o"] == [[1, 1, 1]]
-    (gap,) = [points for marker, points in drawn if marker == "s"]
-    assert gap[0] == gap[2] == 1 and gap[1] != gap[1]  # nan: the line ends
     two = [record for record in one if record["ranks"] != 2]
+    gap = [changed(record, asked__lanes=2, step_s__p50=2 * record["step_s"]["p50"]) for record in two]
+    lines = run_pictures.draw_scaling(runs_of(write("gap", one + gap))).axes[-1].lines
+    drawn = {line.get_marker(): [round(y, 3) for y in line.get_ydata()] for line in lines}
+    assert drawn["o"] == [1, 1, 1] and drawn["s"][::2] == [1, 1] and math.isnan(drawn["s"][1])
     write("two", two + [changed(two[0], step_s__p50=4 * two[0]["step_s"]["p50"])])  # their mean is another
     points = series.study_of(runs_of("two")).series[0].points
     us = lambda column: [round(1e6 * s) for s in points[column]]
@@ -98,90 +65,80 @@ def test_a_point_is_the_median_of_its_runs_and_lines_join_neighbours_that_were_m
     assert round(1e6 * points.run[1]["step_s.p50"]) == 230  # it is drawn in phases
     # on one rank on each of two GPUs, those on the slower one count
     alone = lambda i: dict(machine__gpus=[{"uuid": "GPU-%d" % i}], step_s__p50=1e-3 * (1 - 0.1 * i))
-    each = [changed(one[0], **alone(i)) for i in (0, 1, 1)]
-    write("each.jsonl", each + [record for record in one if record["ranks"] > 1])
+    write("each.jsonl", [changed(one[0], **alone(i)) for i in (0, 1, 1)] + one[2:])
     told = "each.png and each.svg: strong scaling, efficiency 1.00 on 4 ranks"
     assert told in printed("plot", "each.jsonl").splitlines()
 
 
 def test_predicted_points_are_hollow_grey_where_no_record_covers_them_and_not_joined(study, one_record):
-    points = [(2, 5e-4, 0.99, []), (8, 2e-4, 0.7, ["links between hosts"]), (16, "fast", 1, [])]
-    keys = ("ranks", "step_s", "efficiency", "beyond")
-    write("p.jsonl", [dict(zip(keys, point), predicted=True) for point in points])
+    write("p.jsonl", [
+        dict(ranks=ranks, step_s=step_s, efficiency=efficiency, beyond=beyond, predicted=True)
+        for ranks, step_s, efficiency, beyond in ((2, 5e-4, 0.99, []), (8, 2e-4, 0.7, [""]), (9, "", 1, []))
+    ])  # fmt: skip
     write("s.jsonl", [record for record in study if record["asked"]["lanes"] == 1])
     figure = run_pictures.draw_scaling(runs_of("s.jsonl"), predicted=pictures.predicted_of("p.jsonl", "test"))
     hollow = [line for line in figure.axes[-1].lines if line.get_mfc() == "none"]
     assert [(line.get_ls(), line.get_mec(), *map(list, line.get_data())) for line in hollow] == [
         ("None", "#222222", [2], [0.99]), ("None", "#a0a0a0", [8], [0.7]),
     ]  # fmt: skip
-    assert in_place("s.jsonl", "--predicted", "p.jsonl") == 2
     printed("plot", "s.jsonl", "--predicted", "p.jsonl", "--what", "strong")
-    assert {"predicted", "predicted, beyond the records"} <= set(texts("s.svg"))
-    write("one.jsonl", [one_record])
-    refused("plot", "s.jsonl --predicted one.jsonl", "one.jsonl --predicted p.jsonl")
+    has("s.svg", "predicted", "predicted, beyond the records")
+    write("one", [one_record])
+    refused("plot", "s.jsonl --predicted one", "one --predicted p.jsonl")
 
 
-def test_a_mixture_is_drawn_as_settings_and_options_choose(study):
+def test_a_mixture_is_drawn_as_settings_and_options_choose(study, one_record):
     wave = dict(grid__nx=401, problem__kind="wave", asked__tune="off")
-    mixed = [record for record in study if record["ranks"] == 1]
-    mixed += [changed(record, **wave) for record in study if record["ranks"] == 2]
-    write("m.jsonl", mixed)
+    mixed = [changed(record, **(wave if record["ranks"] == 2 else {})) for record in study]
+    write("m.jsonl", [record for record in mixed if record["ranks"] < 4])
     names = [line.split()[0] for line in printed("plot", "m.jsonl").splitlines()]
     assert names == ["m_values.png", "m_phases.png"]
     assert any(re.match("2 ranks: wave( f64)?, 401 x 300", word) for word in texts("m_values.svg"))
     assert printed("plot", "m.jsonl", "one", "--what", "values") == "one_values.png and one_values.svg\n"
-    other = {1: {}, 2: {"problem__kind": "wave"}}  # what is not in a picture is not in its title
-    write("beside.jsonl", [changed(record, **other[record["asked"]["lanes"]]) for record in study])
+    other = {2: {"problem__kind": "wave"}}  # what is not in a picture is not in its title
+    write("beside.jsonl", [changed(record, **other.get(record["asked"]["lanes"], {})) for record in study])
     printed("plot", "beside.jsonl", "s", "--what", "strong")
     has("s.svg", "Strong scaling: heat f64, order 2, 400 x 300, ", "measured")
-    wrong = ("--what strong", "--what nothing", "a b")
-    refused("plot", *("m.jsonl " + words for words in wrong), "nowhere.jsonl")
+    refused("plot", "m.jsonl --what strong", "m.jsonl --what nothing", "m.jsonl a b", "nowhere.jsonl")
     assert run("plot", "m.jsonl", "nowhere/x").status == 3
+    one = changed(one_record, asked__ranks_x=1, asked__ranks_y=1)  # one line: the process grid grows, too
+    four = changed(one, ranks=4, grid={"nx": 800, "ny": 600}, asked__ranks_x=2, asked__ranks_y=2)
+    write("w.jsonl", [one, four])
+    assert re.search("weak scaling, efficiency .* on 4 ranks", printed("plot", "w.jsonl", "--what", "weak"))
 
 
-def test_no_text_lies_on_another_or_beyond_the_edge_of_a_picture_of_every_machine(study):
+def test_files_of_runs_and_rungs_of_every_machine_can_be_drawn():
     for question in ("*/*one-step", "*/*scaling", "*/*overlap", "h100x1/*ladder", "h200x2/*transports"):
         for file in RESULTS.glob(question + ".jsonl"):
-            assert in_place(file) > 0
-    write("made.jsonl", study)
-    assert in_place("made.jsonl") == 3
-
-
-def test_a_weak_study_whose_process_grids_were_asked_for_is_one_line(one_record):
-    one = changed(one_record, asked__ranks_x=1, asked__ranks_y=1)
-    write("w.jsonl", [one,
-                      changed(one, ranks=4, grid={"nx": 800, "ny": 600}, asked__ranks_x=2, asked__ranks_y=2)])
-    assert re.search("weak scaling, efficiency .* on 4 ranks", printed("plot", "w.jsonl", "--what", "weak"))
+            assert "_" in printed("plot", file, "drawn")
 
 
 # ---- weft bench ----
 
 
-def test_the_roofline_of_both_types_of_data_from_the_records_of_two_runs():
-    bench("roofline")
-    records = bench("roofline", "fused/production", "dtype=f64")
-    (star,) = [r for r in records if (r["rung"], r["dtype"]) == ("star", "f32")]
+def test_the_roofline_of_both_types_of_data_and_a_sweep_that_has_a_line_for_each_rung_and_setting():
+    small = ("device=host", "nx=64", "ny=48", "ceiling_bytes=1M", "samples=5", "output=r.jsonl")
+    weft("bench", "roofline", *small)
+    weft("bench", "roofline", "fused/production", "dtype=f64", *small)
+    records = read("r.jsonl")
+    star, box = ([r for r in records if (r["rung"], r["dtype"]) == (n, "f32")][0] for n in ("star", "box"))
     assert star["flops_per_byte"] == 8.125  # of radius 8: 2 * 33 - 1 flops for 8 bytes
     said = printed("plot", "r.jsonl")
     assert said == "r_roofline.png and r_roofline.svg\nr_fused_steps.png and r_fused_steps.svg\n"
     assert open("r_roofline.png", "rb").read(4) == b"\x89PNG"
     words = ("star f32", "box f64", "star r=8", "fingerprint", "pack r=8", "fused f64", "12 steps per pass")
     has("r_roofline.svg", records[0]["git"], *words)
-
-
-def test_a_sweep_has_a_line_for_each_rung_and_setting():
-    records = [changed(record, family="sweeps") for record in bench("roofline/star", "roofline/box")]
-    wide = changed(records[0], parameters__nx=65)
+    wide = changed(star, parameters__nx=65)
     for point in wide["sweep"]:
         point["parameters"]["nx"] = 65
-    write("s.jsonl", [*records, wide])
+    write("s.jsonl", [changed(record, family="sweeps") for record in (star, box, wide)])
     assert printed("plot", "s.jsonl", "other") == "other_sweeps_radius.png and other_sweeps_radius.svg\n"
     has("other_sweeps_radius.svg", "star nx=64", "star nx=65", "box nx=64")
 
 
 def test_of_a_rung_and_setting_the_last_record_is_drawn_but_a_sweep_before_a_point_and_no_wrong_one():
-    rung = {"family": "f", "rung": "r", "dtype": "f32", "verified": True, "swept": "k"}
-    rung.update(parameters={"n": 1, "k": 1}, sweep=[{"parameters": {"k": 1}}, {"parameters": {"k": 2}}])
+    rung = dict(family="f", rung="r", dtype="f32", verified=True, swept="k", parameters={"n": 1, "k": 1})
+    rung["sweep"] = [{"parameters": {"k": 1}}, {"parameters": {"k": 2}}]
     others = ({}, dict(rate=2), dict(rate=3, sweep=rung["sweep"][:1]), dict(rate=4, verified=False),
               dict(rate=5, parameters__n=2), dict(rate=6, parameters__k=2, dtype="f64"))  # fmt: skip
     records = [changed(rung, **keys) for keys in others]
@@ -191,28 +148,25 @@ def test_of_a_rung_and_setting_the_last_record_is_drawn_but_a_sweep_before_a_poi
     write("none.jsonl", [changed(r, sweep=[dict(p, verified=False) for p in r["sweep"]]) for r in records])
     write("two.jsonl", [changed(rung, machine__processor=name, rate=1) for name in ("one", "another")])
     refused("plot", "wrong.jsonl", "none.jsonl", "two.jsonl")
-    without("matplotlib", "plot", "r.jsonl")
 
 
 def test_small_messages_are_drawn_by_their_latency_large_ones_by_their_bandwidth_with_whiskers():
-    ring = {"schema": 1, "device": "cuda", "family": "halo", "dtype": "f32", "unit": "B/s", "verified": True,
-            "ranks": 2}
-    ring.update(swept="bytes", started="2026-11-23T", machine={"processor": "a GPU"})
+    ring = dict(device="cuda", family="halo", dtype="f32", unit="B/s", verified=True, ranks=2, swept="bytes")
+    ring.update(schema=1, started="2026-11-23T", machine={"processor": "a GPU"})
 
-    def point(least_s, size):
-        s = least_s + size / 1e11
+    def point(s, size):
         times = {"min": 0.9 * s, "p50": s, "p90": 1.5 * s}
         return {"parameters": {"bytes": size}, "rate": size / s, "verified": True, "time_s": times}
 
-    sizes = (8, 4096, 65536, 1048576)
-    rungs = (("peer_ring", 5e-6), ("mpi_ring", 2e-5))
-    write("h.jsonl", [dict(ring, rung=name, sweep=[point(s, n) for n in sizes]) for name, s in rungs])
+    write("h.jsonl", [
+        dict(ring, rung=name, sweep=[point(s + n / 1e11, n) for n in (8, 4096, 65536, 1048576)])
+        for name, s in (("peer_ring", 5e-6), ("mpi_ring", 2e-5))
+    ])  # fmt: skip
     ((*_, points),) = bench_pictures.sweeps_of(frame.read(["h.jsonl"], "test")[1])
-    drawn = [
+    assert [
         " ".join(f"{y:.3g}" for line in axes.lines[:3] for y in line.get_ydata())
         for axes in bench_pictures.draw_sweep(points).axes
-    ]
-    assert drawn == ["5 5.04 5.66 4.5 4.54 5.09 7.5 7.56 8.48", "11.6 67.7 7.73 45.1 12.9 75.2"]
+    ] == ["5 5.04 5.66 4.5 4.54 5.09 7.5 7.56 8.48", "11.6 67.7 7.73 45.1 12.9 75.2"]
     assert printed("plot", "h.jsonl") == "h_halo_bytes.png and h_halo_bytes.svg\n"
     title = "halo: latency of small and bandwidth of large messages"
     has("h_halo_bytes.svg", title, "time [µs]", "GB/s", "peer_ring", "64 KiB", "a GPU, 2 ranks, 2026-11-23")

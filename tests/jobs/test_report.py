@@ -9,61 +9,32 @@ import shutil
 from collections import Counter
 
 import pytest
-from conftest import FLAGS, RESULTS, TOP, printed, read, run, script, write
-
-TREE = ("--root", "tree", "--results")
-
-
-def copied(*names):
-    for name in names:
-        target = pathlib.Path("tree", name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (TOP / name).is_dir() else shutil.copy)(TOP / name, target)
-
-
-def page(*lines):
-    path = pathlib.Path("tree/docs/page.md")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines) + "\n")
-
-
-def edit(path, old, new):
-    path = pathlib.Path(path)
-    path.write_text(re.sub(old, new, path.read_text("utf-8"), 1, re.M), "utf-8")
-
+from conftest import FLAGS, JOBS, RESULTS, TOP, printed, process, read, run, script, sys, write
 
 def test_the_tables_and_pictures_of_all_pages_are_what_the_results_say():
     done = run("report", "--check")
     assert (done.status, done.out) == (0, "")
 
 
-def test_every_way_that_the_program_has_is_in_the_table_of_ways_or_in_the_words_below_it():
-    section = (TOP / "docs/ways.md").read_text("utf-8")
-    named = (
-        ("comm/transports/transport.c", r"\[TRANSPORT_(\w+)\] = { t"),
-        ("miniapp/step/step_pass.c", r"\[STEP_\w+\] = \"(\w+)\""),
-        ("kernels/temporal/temporal_cuda.cu", r"all->name.* = \"(.*)\""),
-        ("kernels/stencil/stencil_cuda.cu", r"add_variant\(self, (\d+) / .*, \d+\)"),
-    )
-    for file, pattern in named:
-        ways = re.findall(pattern, (TOP / file).read_text("utf-8"))
-        assert ways and not [way for way in ways if way.lower() not in section], (file, ways)
-
-
 def test_a_table_or_picture_of_other_values_and_a_typed_figure_are_named_and_rendered_anew():
     name, picture = "docs/teaching/access.md", "docs/figures/ladder-access.svg"
-    copied("README.md", name, "docs/figures")
+    shutil.copytree(TOP / "docs/figures", "tree/docs/figures")
     shutil.copytree(RESULTS, "results")
-    check = lambda option="--check": run("report", *TREE, "results", option)
+    for page in ("README.md", name):
+        pathlib.Path("tree", page).parent.mkdir(exist_ok=True)
+        shutil.copy(TOP / page, pathlib.Path("tree", page))
+    check = lambda option="--check": run("report", "--root", "tree", "--results", "results", option)
     assert (check().status, check().out) == (0, "")
-    edit("tree/README.md", "[0-9.]* GCells", "1 GCells")
+    readme = pathlib.Path("tree/README.md")
+    readme.write_text(re.sub("[0-9.]* GCells", "1 GCells", readme.read_text("utf-8"), 1), "utf-8")
     (ladder,) = pathlib.Path("results/h100x1").glob("*-ladder.jsonl")
     records = read(ladder)
     for record in records:
         if record["rung"] == "strideWrite":
             record["sweep"][-1]["fraction_of_ceiling"] = 0.5
     write(ladder, records)
-    page("# A page", "It takes 17 us and `18 us`.", "", "    19 us")
+    page = pathlib.Path("tree/docs/page.md")
+    page.write_text("# A page\nIt takes 17 us and `18 us`.\n\n    19 us\n")
     done, stale = check(), "is not what jobs/results says; run jobs/report --pages"
     assert done.status == 1 and done.out.splitlines() == [
         f"README.md: table 'headline' {stale}",
@@ -73,7 +44,7 @@ def test_a_table_or_picture_of_other_values_and_a_typed_figure_are_named_and_ren
     ]
     pytest.importorskip("matplotlib")
     assert check("--pages").out.split() == ["README.md", name, picture]
-    assert open("tree/README.md").read() == (TOP / "README.md").read_text()
+    assert readme.read_text("utf-8") == (TOP / "README.md").read_text("utf-8")
     assert open("tree/" + picture).read().count(">0.50<") == 1
     for words, said in (
         ("table no-such -->\n<!-- end", "no table 'no-such'; there are "),
@@ -82,13 +53,34 @@ def test_a_table_or_picture_of_other_values_and_a_typed_figure_are_named_and_ren
         ("picture ladder none -->\n<!-- end", "no result has the family 'none'"),
         ("table one-step", "a block '<!-- table ... -->' without its '<!-- end -->'"),
     ):
-        page(f"<!-- {words} -->")
+        page.write_text(f"<!-- {words} -->\n")
         done = check()
         assert done.status == 2 and done.err.startswith(f"report: docs/page.md: {said}"), done
         assert done.err.count("\n") == 1
     assert "\n| `strideRead`, stride 33 | " in printed("report", "--table", "ladder", "access")
     os.mkdir("empty")
     assert not re.search("[0-9] us", run("report", "--results", "empty", "--table", "one-step").out)
+
+
+PEAK = """import atexit, runpy, sys
+atexit.register(lambda: print(open("/proc/self/status").read()))
+del sys.argv[0]
+runpy.run_module("weftlab." + sys.argv[0], run_name="__main__")"""
+
+
+def test_each_of_many_lines_takes_little_memory_in_report_plot_and_compare():
+    shutil.copytree(RESULTS, "results")
+    (file,) = pathlib.Path("results/h200x1").glob("*-one-step.jsonl")
+    lines = file.read_text("utf-8").splitlines(True)[:8]
+    report = ["report", "--results", "results", "--table", "one-step"]
+    for words in (report, ["plot", file], ["compare", file, file]):
+        peak_kb = []
+        for times in (150, 450):
+            file.write_text("".join(lines * times))
+            done = process(sys.executable, "-c", PEAK, *words, PYTHONPATH=str(JOBS))
+            assert done.status == 0, done.err
+            peak_kb.append(int(re.search(r"VmHWM:\s*(\d+) kB", done.out)[1]))
+        assert peak_kb[1] - peak_kb[0] < 1.5 * 8 * 300, (words, peak_kb)  # 1.5 GB for a million
 
 
 def test_the_index_has_every_file_of_results_once_and_each_the_name_of_its_machine_date_and_question():

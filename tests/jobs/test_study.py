@@ -1,22 +1,15 @@
 """jobs/study: a deck becomes records and a table; any text is safe in names and values; site.ini tells who
-launches and what Slurm is asked for; a study that is stopped waits for its run. slurm.bats has it under
-Slurm's own daemons.
+launches and what Slurm is asked for.
 """
 
-import ast
 import fcntl
 import importlib.util
 import json
 import os
 import pathlib
-import signal
-import subprocess
-import time
 
 import pytest
-from conftest import (
-    HANG_S, HEAT, JOBS, WEFT, changed, deck, printed, process, read, refused, run, script, sys, write,
-)  # fmt: skip
+from conftest import HEAT, JOBS, WEFT, changed, deck, printed, process, read, refused, run, script, sys, write
 
 STUDY = JOBS / "study"
 
@@ -37,9 +30,8 @@ def stand_in(name, lines):
     file.chmod(0o755)
 
 
-def sbatch_stands_in():
-    """It writes its words to the file asked, and runs the elements of an array at once."""
-    stand_in("sbatch", """printf '%s\\n' "$@" >>asked
+# Writes its words to the file asked, and runs the elements of an array at once.
+SBATCH = """printf '%s\\n' "$@" >asked
 last=0
 while [[ $1 == -* ]]; do
     case $1 in --array=0-*) last=${1#*-*-*-} ;; esac
@@ -48,37 +40,36 @@ done
 for ((i = 0; i <= last; i++)); do
     SLURM_ARRAY_TASK_ID=$i bash "$@" >>elements 2>&1 || echo "status $?" >>elements
 done
-echo 7""")  # fmt: skip
+echo 7"""
 
 
-def words_asked():
-    return " ".join(open("asked").read().split("\n")).rstrip()
+def submitted(*words):
+    """The words that sbatch gets."""
+    printed("study", "deck=d.ini", *words, "--submit")
+    return open("asked").read().replace("\n", " ").rstrip()
 
 
 def site_ini(*lines, name="s.ini"):
     pathlib.Path(name).write_text("[site]\n" + "".join(line + "\n" for line in lines))
 
 
-def in_table(out):
-    """The cells of each row of the table."""
-    lines = [line.split() for line in out[out.index("\nvalues") + 1 :].splitlines()[1:]]
-    return {tuple(line[:2]) if line[0].startswith("lanes") else ("", line[0]): line for line in lines
-            if line[0] != "*"}
+def table(*words):
+    """The rows of the table: words by value and ranks."""
+    lines = printed("study", "deck=d.ini", *words).partition("\nvalues")[2].splitlines()[1:]
+    rows = [line if line.startswith("lanes") else "all " + line for line in lines if line[0] not in "*#"]
+    return {" ".join(row.split()[:2]): " ".join(row.split()[2:]) for row in rows}
 
 
 def test_a_strong_study_is_one_record_a_run_and_what_is_there_is_not_run_again():
-    words = ("mode=strong", "ranks=1 2", "repeats=2", "deck=d.ini", "out=s.jsonl", "run.lanes=2")
-    out = printed("study", *words, "launcher=mpirun")
+    words = ("mode=strong", "ranks=1 2", "repeats=2", "out=s.jsonl", "run.lanes=2")
+    assert list(table(*words, "launcher=mpirun")) == ["all 1", "all 2"]
     records = read("s.jsonl")
     assert sorted(r["ranks"] for r in records) == [1, 1, 2, 2]
     assert {(r["grid"]["nx"], r["grid"]["ny"], r["asked"]["lanes"]) for r in records} == {(40, 30, 2)}
     assert sorted(os.listdir()) == ["bin", "d.ini", "s.jsonl"]
-    rows = [line.split()[:2] for line in out[out.index("\nvalues") :].splitlines()[2:]]
-    assert [row for row in rows if row[0] != "*"] == [["1", "2"], ["2", "2"]]
-    lines = open("s.jsonl").read().splitlines()
-    pathlib.Path("s.jsonl").write_text("\n".join([lines[0], *lines[2:],
-                                                  lines[1][:500]]) + "\n")  # killed in a line
-    done = run("study", *words)
+    first, killed, *others = open("s.jsonl").read().splitlines()
+    pathlib.Path("s.jsonl").write_text("\n".join([first, *others, killed[:500]]) + "\n")
+    done = run("study", "deck=d.ini", *words)
     assert "2 points, 2 runs each; 3 of 4 are in s.jsonl" in done.out
     assert done.err == "s.jsonl: left out 1 lines: 1 damaged, 0 of another kind\n"
     assert printed("records", "run", "s.jsonl").count("\n") == 4
@@ -91,205 +82,129 @@ def test_in_a_weak_study_the_grid_grows_and_lists_of_values_are_combined():
     ini = "; in 1D\n[study]\ndeck = line.ini ; the deck\nmode = weak\nranks = 1, 3\nrepeats = 1\n"
     ini += "[grid]\nnx = 50, 70\n[problem]\nalpha=0.1,0.2"  # ends within a line
     pathlib.Path("lines.ini").write_text(ini)
-    points = [line.split()[-1] for line in printed("study", "lines.ini", "--list").splitlines()
-              if "weft run" in line]
+    points = [line.split()[-1] for line in printed("study", "lines.ini", "--list").splitlines()[1:]]
     assert len(points) == 8 and set(points) == {"grid.nx=%d" % n for n in (50, 70, 150, 210)}
-
-
-def test_of_runs_on_one_rank_on_several_gpus_the_table_takes_those_on_the_slowest(study):
-    each = [
-        changed(r, machine__gpus=[{"uuid": "GPU-%d" % i}], step_s__p50=r["step_s"]["p50"] * (1 - 0.1 * i))
-        for r in study if r["asked"]["lanes"] == 1 for i in range(2 if r["ranks"] == 1 else 1)
-    ]  # fmt: skip
-    write("each.jsonl", each)
-    out = printed("study", "deck=d.ini", "ranks=1 2", "repeats=4", "out=each.jsonl", "run.lanes=1", "--table")
-    assert "# one rank alone on each of 2 GPUs: 900 to 1000 us; the table has the slowest" in out
-    rows = [line.split() for line in out.splitlines() if line.startswith("  ")]
-    assert rows[0][:9] == "1 4 1 ms 0.0 % 0.12 1.000 1.000".split() and rows[1][7] == "2.000"
 
 
 def test_the_table_has_medians_spread_speed_up_and_efficiency_and_flags_repeats_that_differ(study):
     write("made.jsonl", study)
-    words = ("deck=d.ini", "repeats=2", "out=made.jsonl", "run.lanes=1,2")
-    out = printed("study", *words, "ranks=1 2 4", "--table")
+    words = ("deck=d.ini", "repeats=2", "out=made.jsonl", "run.lanes=1,2", "ranks=1 2 4", "--table")
+    out = printed("study", *words)
     assert "6 points, 2 runs each; 8 of 12 are in made.jsonl" in out
     assert "the repeats of 1 of 4 points differ" in out
     if importlib.util.find_spec("matplotlib"):  # the picture's efficiency is the table's
-        assert "efficiency 1.00 on 4 ranks" in script("study", *words, "ranks=1 2 4", "--table", "--plot").out
-    rows = in_table(out)
-    assert rows["lanes=1", "2"] == "lanes=1 2 2 500 us 0.0 % 0.24 2.000 1.000 0.600 0.900".split()
-    assert rows["lanes=1", "4"] == "lanes=1 4 2 250 us 16.0 %* 0.48 4.000 1.000 0.600 0.900".split()
-    assert rows["lanes=2", "1"] == "lanes=2 1 2 800 us 0.0 % 0.15 1.000 1.000 0.600 0.900".split()
-    rows = in_table(printed("study", *words, "ranks=2 4", "--table"))
-    assert rows["lanes=1", "4"] == "lanes=1 4 2 250 us 16.0 %* 0.48 2.000 1.000 0.600 0.900".split()
-    rows = in_table(printed("study", *words, "ranks=1", "mode=sweep"))
-    assert rows["lanes=1", "1"] == "lanes=1 1 2 1 ms 0.0 % 0.12 0.800 0.600 0.900".split()
+        assert "efficiency 1.00 on 4 ranks" in script("study", *words, "--plot").out
+    rows = table(*words)
+    assert rows["lanes=1 2"] == "2 500 us 0.0 % 0.24 2.000 1.000 0.600 0.900"
+    assert rows["lanes=1 4"] == "2 250 us 16.0 %* 0.48 4.000 1.000 0.600 0.900"
+    assert rows["lanes=2 1"] == "2 800 us 0.0 % 0.15 1.000 1.000 0.600 0.900"
+    assert table(*words, "ranks=2 4")["lanes=1 4"] == "2 250 us 16.0 %* 0.48 2.000 1.000 0.600 0.900"
+    assert table(*words, "ranks=1", "mode=sweep")["lanes=1 1"] == "2 1 ms 0.0 % 0.12 0.800 0.600 0.900"
+    # of one rank on each of two GPUs the slower one counts
+    each = [changed(r, machine__gpus=[{"uuid": "GPU-%d" % i}], step_s__p50=r["step_s"]["p50"] * (1 - 0.1 * i))
+            for r in study for i in range(2 if r["ranks"] == 1 else 1)]  # fmt: skip
+    write("made.jsonl", each)
+    told = "# one rank alone on each of 2 GPUs: 900 to 1000 us; the table has the slowest"
+    assert told in printed("study", *words) and table(*words)["lanes=1 1"].startswith("4 1 ms 0.0 % 0.12 1.0")
     write("made.jsonl", [changed(record, verdict="failed") for record in study])
-    assert "0 of 4 are in" in printed("study", *words, "ranks=1", "--table")
+    assert "0 of 12 are in" in printed("study", *words)
 
 
 def test_a_point_that_fails_is_named_and_the_others_are_run():
     done = run("study", "ranks=1", "repeats=1", "deck=d.ini", "out=f.jsonl", "problem.alpha=0.1,7")
-    assert done.status == 1 and "problem.alpha" in done.out
-    assert "alpha=7: failed with status 2: weft: " in done.out
+    assert done.status == 1 and "alpha=7: failed with status 2: weft: " in done.out
     assert [float(record["problem"]["alpha"]) for record in read("f.jsonl")] == [0.1]
 
 
-def test_every_study_of_jobs_has_its_points_and_asks_for_gpus_where_it_names_them():
-    for file in (JOBS / "studies").glob("*.ini"):
-        first, *points = printed("study", file, "out=none.jsonl", "--list").splitlines()
-        assert first.startswith("%d points" % len(points))
-        assert not any("," in point.partition(": ")[2] for point in points)
-        text = file.read_text()
-        assert "GPUs" not in text or "device = cuda" in text or "run.device=cuda" in text
-
-
-def test_bad_arguments_and_site_files_are_refused():
+def test_bad_arguments_and_site_files_and_a_second_study_that_writes_to_the_same_file_are_refused():
     pathlib.Path("bad.ini").write_text("deck d.ini\n")
     wrong = ["mode=sideways", "deck=nowhere.ini", "repeats=0", "launcher=rocket", "speed=9", "bad.ini",
-             "nowhere.ini"]
-    refused("study", *(["deck=d.ini", word] for word in [*wrong, "--what", "ranks=1 x", "site=nowhere.ini"]))
-    for line in ("launcher = ssh", "queue = long", "exclusive = maybe", "partition gpu"):
+             "nowhere.ini", "--what", "ranks=1 x", "site=nowhere.ini"]  # fmt: skip
+    refused("study", *(["deck=d.ini", word] for word in wrong))
+    for line in ("launcher = ssh", "queue = long", "sbatch = 'open", "partition gpu"):
         site_ini(line)
         refused("study", "deck=d.ini site=s.ini --list")
-
-
-def test_of_two_studies_that_write_to_one_file_the_second_is_refused():
     words = ["study", "ranks=1", "repeats=1", "deck=d.ini", "out=new/o.jsonl"]
     os.mkdir("new")
     with open("new/o.jsonl.lock", "w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         done = run(*words)
         assert done.status == 2 and "new/o.jsonl: another study writes there" in done.err, done
-    assert run(*words).status == 0 and len(read("new/o.jsonl")) == 1
-    assert os.listdir("new") == ["o.jsonl"]
+    assert run(*words).status == 0 and os.listdir("new") == ["o.jsonl"]
 
 
-def test_the_study_needs_python_3_6_and_no_package_of_others():
-    for file in [*JOBS.glob("weftlab/study*.py"), *(JOBS / f"weftlab/{n}.py"
-                                                    for n in ("site", "records", "text", "files"))]:
-        ast.parse(file.read_text(), str(file), feature_version=(3, 6))
+def test_the_study_needs_no_package_of_others_and_reads_every_study_of_jobs():
     done = process(sys.executable, "-E", "-s", "-S", STUDY, "deck=d.ini", "ranks=2", "--list")
     line = "2 ranks: weft run d.ini checkpoint.every=0 output.picture=none output.final=none run.threads=1"
     assert done.out.splitlines()[-1] == line, done
+    for file in (JOBS / "studies").glob("*.ini"):
+        printed("study", file, "--list")
 
 
 def test_other_peoples_characters_in_names_and_values_are_taken_as_they_stand_here_and_by_slurm():
     odd = b'it\'s "a" $(touch PWNED) \xc3\xa4\xff'.decode("utf-8", "surrogateescape")
     os.rename("d.ini", odd + ".ini")
-    words = (f"deck={odd}.ini", "ranks=1", f"out={odd}.jsonl")
+    words = (f"deck={odd}.ini", "ranks=1", f"out={odd}.jsonl", "site=s.ini")
+    site_ini("modules =", '    export LOADED="one; two"', "    touch loaded")
     assert "\n1/1  1 rank: median" in script("study", *words, "repeats=1").out
     assert "1 of 1 are in it" in script("study", *words, "repeats=1", "--table").out
-    sbatch_stands_in()
+    stand_in("sbatch", SBATCH)
     script("study", *words, "repeats=3", "sbatch=--comment='two words'", "--submit")
     assert "--comment=two words" in open("asked", errors="replace").read().split("\n")
     assert script("records", "run", odd + ".jsonl").out.count("\n") == 3, open("elements").read()
+    assert os.path.exists("loaded") and not os.path.exists("PWNED")
+    site_ini("modules =", "    none_there", "    touch PWNED")  # the first line that fails ends an element
+    script("study", *words, "repeats=4", "--submit")
+    assert open("elements").read().endswith("\nsite.ini: 'none_there' failed\nstatus 3\n")
     assert not os.path.exists("PWNED")
 
 
 def test_site_ini_tells_how_ranks_are_launched():
-    def launched(launcher, **variables):  # in a job of 6 ranks with 4 threads each
-        site_ini("launcher = " + launcher)
-        job = dict(SLURM_JOB_ID="7", SLURM_NTASKS="6", SLURM_CPUS_PER_TASK="4", WEFT_SITE="s.ini")
-        return printed("site", "--launch", **{**job, **variables}).strip()[len("launch=(") : -1]
-
-    rest = "--gpu-bind=none --kill-on-bad-exit=1 --cpus-per-task=4"
+    rest = "--gpu-bind=none --kill-on-bad-exit=1"
     openmpi, hydra = "mpirun -n 6 --map-by slot:PE=4 --bind-to core", "mpirun -n 6 -bind-to core:4"
+    job = dict(SLURM_JOB_ID="7", SLURM_NTASKS="6", SLURM_CPUS_PER_TASK="4", WEFT_SITE="s.ini")
     for launcher, asked, knows, mpi, words in (
-        ("pmix", "", "pmix_v4", "", "srun --mpi=pmix " + rest),
-        ("pmi2", "", "pmix_v4", "", "srun --mpi=pmi2 " + rest),
-        ("cray", "", "pmix_v4", "", "srun " + rest),
-        ("auto", "", "pmix_v4", "", "srun --mpi=pmix " + rest),
+        ("pmix", "", "pmix_v4", "", f"srun --mpi=pmix {rest} --cpus-per-task=4"),
+        ("cray", "srun", "pmix_v4", "", f"srun {rest} --cpus-per-task=4"),
+        ("auto", "", "pmix_v4", "", f"srun --mpi=pmix {rest} --cpus-per-task=4"),
         ("mpirun", "", "pmix_v4", "mpirun (Open MPI) 4.1.4", openmpi),
         ("auto", "", "none pmi2", "HYDRA build details", hydra),
         ("auto", "", "none pmi2", "another MPI", "mpirun -n 6"),
-        ("pmix", "pmi2", "", "", "srun --mpi=pmi2 " + rest),
-        ("cray", "srun", "", "", "srun " + rest),
+        ("pmix", "pmi2", "", "", f"srun --mpi=pmi2 {rest} --cpus-per-task=4"),
     ):
         stand_in("srun", f"echo '{knows}'")
         stand_in("mpirun", f"echo '{mpi}'")
-        assert launched(launcher, WEFT_LAUNCHER=asked) == words, (launcher, asked, knows, mpi)
+        site_ini("launcher = " + launcher)
+        launched = printed("site", "--launch", **job, WEFT_LAUNCHER=asked)
+        assert launched == f"launch=({words})\n", (launcher, asked, knows, mpi)
     site_ini("launcher = pmi2")  # a study launches by the same words
-    skip_words = 'while [[ $1 == -* ]]; do [ "$1" != -n ] || shift; shift; done; exec "$@"'
-    stand_in("srun", 'echo "$@" >launched; ' + skip_words)
+    stand_in("srun", 'echo "$@" >launched')
     printed("study", "deck=d.ini", "ranks=1", "repeats=1", "site=s.ini")
-    words = "--mpi=pmi2 --gpu-bind=none --kill-on-bad-exit=1 -n 1 %s run"
-    assert open("launched").read().startswith(words % WEFT)
+    assert open("launched").read().startswith(f"--mpi=pmi2 {rest} -n 1 {WEFT} run d.ini")
 
 
-def test_site_ini_tells_what_slurm_is_asked_for_and_a_module_line_that_fails_ends_the_job():
-    lines = ["account = physics", "partition = gpu", "exclusive = yes", "mem = 0", "gres = gpu:h100",
-             "modules ="]
-    lines += ['    export LOADED="one; two"', "    touch loaded"]
-    site_ini(*lines, name="my site.ini")
-    sbatch_stands_in()
-    asked = ["deck=d.ini", "repeats=1", "run.device=cuda", "site=my site.ini", "--submit"]
-    printed("study", *asked, "ranks=3", "ranks_per_node=2", "out=g.jsonl", "sbatch=--partition=test",
-            "launcher=mpirun")
-    of_site = "--account=physics --partition=gpu --mem=0 --exclusive"
-    of_study = "--nodes=2 --ntasks-per-node=2 --gres=gpu:h100:2 --partition=test --array=0-0"
-    here = os.getcwd()
-    files = f"{JOBS}/study.sbatch {STUDY} {here}/g.plan.3 {here}/my site.ini"
-    assert words_asked() == f"--parsable {of_site} {of_study} {files}"
-    assert os.path.exists("loaded")
-    lines[4], lines[-1] = "gres = gpu:4", "    module_that_is_not_there"
-    site_ini(*lines, name="my site.ini")
-    printed("study", *asked, "ranks=2", "out=h.jsonl")
-    assert " --gres=gpu:4 " in words_asked()
-    said = open("elements").read()
-    assert "\nsite.ini: 'module_that_is_not_there' failed" in said and said.endswith("status 3\n")
-    os.remove("asked")  # outside of a job weft.sbatch is its own sbatch
-    stand_in("sbatch", 'printf "%s\\n" "$@" >asked')
-    script_of = JOBS / "weft.sbatch"
-    process("bash", script_of, "--nodes=2", "d d.ini", "time.steps=9", WEFT_SITE="my site.ini")
-    assert words_asked() == f"{of_site} {script_of} --nodes=2 d d.ini time.steps=9"
-
-
-def test_an_array_asks_for_its_gpus_and_a_second_one_leaves_the_points_of_one_that_waits():
-    stand_in("sbatch", 'printf "%s\\n" "$@" >>asked; echo 7')
-    for words, asks in (  # a GPU per rank, unless the study's options have them, or none is asked for
-        ("run.device=cuda ranks=6 ranks_per_node=4", "--nodes=2 --ntasks-per-node=4 --gpus-per-node=4"),
-        ("run.device=cuda ranks=2 sbatch=--gres=gpu:a:8", "--nodes=1 --ntasks-per-node=2 --gres=gpu:a:8"),
-        ("run.device=host ranks=2", "--nodes=1 --ntasks-per-node=2"),
-    ):
-        printed("study", "deck=d.ini", "out=g.jsonl", "--submit", *words.split())
-        assert words_asked().startswith(f"--parsable {asks} --array"), words
-        os.remove("asked")
-    printed("study", "deck=d.ini", "ranks=2", "repeats=1", "run.lanes=1,2,3", "out=s.jsonl", "--submit")
+def test_slurm_is_asked_for_what_the_site_the_study_and_its_points_say():
+    stand_in("sbatch", 'echo "$@" >asked; echo 7')
+    for site, words, asks in (  # a GPU per rank, unless options have them, or none is asked for
+        ("--account='my lab'", "run.device=cuda ranks=6 ranks_per_node=4 sbatch=-pgpu",
+         "--nodes=2 --ntasks-per-node=4 --gpus-per-node=4 --account=my lab -pgpu"),
+        ("--gres=gpu:a:8", "run.device=cuda ranks=2", "--nodes=1 --ntasks-per-node=2 --gres=gpu:a:8"),
+        ("", "run.device=cuda ranks=2 sbatch=-G2", "--nodes=1 --ntasks-per-node=2 -G2"),
+        ("", "run.device=host ranks=2", "--nodes=1 --ntasks-per-node=2"),
+    ):  # fmt: skip
+        site_ini("sbatch = " + site, name="my site.ini")
+        asked = submitted("out=g.jsonl", "site=my site.ini", *words.split())
+        assert asked.startswith(f"--parsable {asks} --array=0-0 {JOBS}/study.sbatch {STUDY} "), words
+        assert asked.endswith(f" {os.getcwd()}/my site.ini")
+    points = ("ranks=2", "out=s.jsonl")  # a second array leaves the points of one that waits
+    assert "/s.plan.2 " in submitted(*points, "repeats=1", "run.lanes=1,2,3")
     before = open("s.plan.2").read()
-    printed("study", "deck=d.ini", "ranks=2", "repeats=2", "run.lanes=1,2", "out=s.jsonl", "--submit")
-    assert open("s.plan.2").read() == before
-    assert [line["runs"] for line in read("s.plan.2.2")] == [2, 2]
-    assert [word for word in words_asked().split()
-            if "plan" in word] == [f"{os.getcwd()}/s.plan.2{n}" for n in ("", ".2")]
-
-
-def test_site_ini_as_it_stands_changes_nothing_and_each_of_its_lines_is_sound_without_its_sign():
-    ini = JOBS / "site.ini"
-    asked = lambda option, path: printed("site", option, WEFT_SITE=str(path)).strip()
-    assert (asked("--sbatch", ini), asked("--modules", ini)) == ("options=()", "")
-    sed = r"s/^# \(\( \{4\}\)\{0,1\}[a-z ]*\(=.*\|module .*\)\)$/\1/"
-    pathlib.Path("all.ini").write_text(process("sed", sed, ini).out)
-    assert asked("--sbatch", "all.ini") == "options=(--account=physics --partition=gpu --mem=0 --exclusive)"
-    modules = [line.partition(" ||")[0] for line in asked("--modules", "all.ini").splitlines()]
-    assert modules == ["module purge", "module load gcc cuda openmpi hdf5"]
-
-
-def test_an_interrupted_study_waits_for_its_run_and_leaves_with_130():
-    stand_in("mpirun", """[ "$1" != --version ] || exit 0
-trap 'sleep 1; echo ended >ended; exit 1' INT
-echo $$ >begun
-while :; do sleep 0.05; done""")  # fmt: skip
-    with open("said", "w") as said, subprocess.Popen(
-        [sys.executable, STUDY, "deck=d.ini", "ranks=1", "launcher=mpirun"],
-        start_new_session=True, stdout=said, stderr=said,
-    ) as program:  # fmt: skip
-        last_s = time.monotonic() + HANG_S
-        while not (os.path.exists("begun") and open("begun").read()) and time.monotonic() < last_s:
-            time.sleep(0.05)
-        os.killpg(program.pid, signal.SIGINT)
-        assert program.wait(HANG_S) == 130
-    assert open("ended").read() == "ended\n" and "Traceback" not in open("said").read()
+    assert "/s.plan.2.2 " in submitted(*points, "repeats=2", "run.lanes=1,2")
+    assert open("s.plan.2").read() == before and [line["runs"] for line in read("s.plan.2.2")] == [2, 2]
+    assert printed("site", "--sbatch", WEFT_SITE=f"{JOBS}/site.ini") == "options=()\n"  # as it stands
+    site_ini("sbatch = --exclusive")  # outside of a job weft.sbatch is its own sbatch
+    process("bash", JOBS / "weft.sbatch", "--nodes=2", "d d.ini", "time.steps=9", WEFT_SITE="s.ini")
+    assert open("asked").read() == f"--exclusive {JOBS}/weft.sbatch --nodes=2 d d.ini time.steps=9\n"
 
 
 def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(one_record):

@@ -154,4 +154,11 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     shown '\x7f\xc2\x9b.h5' "$weft" run d.ini output.record=none output.final=$'\x7f\xc2\x9b.h5' --dry-run
     jq -c --arg text "$esc" '.machine.processor = $text' r.jsonl >p.jsonl
     WEFT=$weft shown '\x1b[31m' "$top/jobs/predict" d.ini --from p.jsonl --ranks 1
+    local other_machine=(unshare --map-root-user --uts --mount sh -c 'mount --bind cpuinfo /proc/cpuinfo &&
+        /usr/bin/python3 -c "import socket; socket.sethostname(b\"\33[31mhost\")" && "$@"' sh)
+    printf 'model name\t: \e[31mcpu\n' >cpuinfo
+    "${other_machine[@]}" true || return 0 # nothing may be mounted here
+    shown '\x1b[31mcpu' "${other_machine[@]}" "$weft" run d.ini run.device=host output.record=named.jsonl
+    expect "names in the record, on a real machine" '\x1b[31mcpu \x1b[31mhost null' \
+        "$(record '.machine | "\(.processor) \(.hosts[0]) \(.simulated)"' named.jsonl)"
 }
