@@ -23,9 +23,9 @@ __global__ void __launch_bounds__(FILL_THREADS)
         own[(y + j) * pitch + x] = (T)cell_value(&v, x, y + j);
 }
 
-/* ---- norms and the fingerprint: a block reduces one tile, through its warps by shuffles and through shared
- * memory, and joins the result by one atomic. Both joins, the maximum of bit patterns and the sum mod 2^64,
- * commute exactly, so the result does not depend on the order of the blocks ---- */
+/* ---- norms: a block reduces one tile, through its warps by shuffles and through shared memory, and joins
+ * the result by one atomic. Both joins, the maximum of bit patterns and the sum mod 2^64, commute exactly, so
+ * the result does not depend on the order of the blocks ---- */
 
 enum { THREADS = 256, ROWS = 32, WARP = 32 };
 typedef unsigned long long word; /* the type of atomics; 64 bits like uint64_t */
@@ -38,13 +38,8 @@ struct largest {
     static __device__ void atomic(word *to, word a) { atomicMax(to, a); }
 };
 
-struct sum {
-    static __device__ word join(word a, word b) { return a + b; }
-    static __device__ void atomic(word *to, word a) { atomicAdd(to, a); }
-};
-
-/* The value of a cell, and how values join. */
-template <typename T> struct error_of : largest {
+/* The value of a cell in the two norms. */
+template <typename T> struct error_of {
     const T *own;
     int64_t pitch;
     value v;
@@ -54,22 +49,12 @@ template <typename T> struct error_of : largest {
     }
 };
 
-template <typename T> struct change_of : largest {
+template <typename T> struct change_of {
     const T *a, *b;
     int64_t pitch;
     __device__ word cell(int64_t x, int64_t y) const
     {
         return cell_abs_bits((double)(a[y * pitch + x] - b[y * pitch + x]));
-    }
-};
-
-template <typename T> struct print_of : sum {
-    const T *own;
-    int64_t pitch;
-    uint64_t nx_global, linear; /* of the global field; the index of own cell (0,0) in it */
-    __device__ word cell(int64_t x, int64_t y) const
-    {
-        return cell_fingerprint(bits_of(own[y * pitch + x]), linear + (uint64_t)y * nx_global + (uint64_t)x);
     }
 };
 
@@ -98,9 +83,75 @@ __global__ void __launch_bounds__(THREADS)
     if (x < cells.x1) {
         const int rows = (int)min(cells.y1 - y, (int64_t)ROWS);
 #pragma unroll 8
-        for (int j = 0; j < rows; j++) all = OF::join(all, of.cell(x, y + j));
+        for (int j = 0; j < rows; j++) all = largest::join(all, of.cell(x, y + j));
     }
-    join_block<OF>(all, result);
+    join_block<largest>(all, result);
+}
+
+/* ---- the fingerprint ----
+ *
+ * In f32 integer arithmetic is the bound, so arithmetic is saved: the index times the golden ratio advances
+ * by additions, cells come as vectors, and a cell costs one comparison for NaN. A thread that saw a NaN
+ * starts over cell by cell, as do threads at the ragged ends. In f64 reading is the bound: PRINT_AT_ONCE rows
+ * are requested before the first is used. The 1 in the launch bounds lets the compiler take the registers for
+ * them; without it, it requests few rows at a time, to fit more blocks on an SM. */
+
+enum { PRINT_ROWS = 16, PRINT_AT_ONCE = 8, PRINT_WARPS = THREADS / WARP };
+
+constexpr uint64_t GOLDEN = 0x9E3779B97F4A7C15ull; /* the factor of the index in cell_fingerprint */
+
+struct sum_of {
+    static __device__ word join(word a, word b) { return a + b; }
+    static __device__ void atomic(word *to, word a) { atomicAdd(to, a); }
+};
+
+__device__ __forceinline__ uint64_t pattern(float u) { return __float_as_uint(u); } /* NaN unchanged */
+__device__ __forceinline__ uint64_t pattern(double u) { return (uint64_t)__double_as_longlong(u); }
+
+/* linear: the index of own cell (0,0). A block's warps stand ACROSS side by side, the rest below each other;
+ * a thread takes PRINT_ROWS rows, as far apart as there are warps below each other. */
+template <typename T, int ACROSS>
+__global__ void __launch_bounds__(THREADS, 1)
+    fingerprint_kernel(const T *own, int64_t pitch, uint64_t nx_global, uint64_t linear, word *result,
+                       const __grid_constant__ tiles boxes)
+{
+    constexpr int V = vector_cells<T>, DOWN = PRINT_WARPS / ACROSS;
+    int64_t x, y;
+    const box &cells = tiles_here(boxes, &x, &y).cells;
+    const int warp = threadIdx.x / WARP;
+    x += (warp % ACROSS * WARP + threadIdx.x % WARP) * V;
+    y += warp / ACROSS;
+    const T *const first = own + y * pitch + x;
+    const uint64_t index = linear + (uint64_t)y * nx_global + (uint64_t)x;
+    word all = 0;
+    bool by_cell = true;
+    if (x + V <= cells.x1 && y + (PRINT_ROWS - 1) * DOWN < cells.y1) {
+        const uint64_t row_step = GOLDEN * (DOWN * nx_global);
+        uint64_t k = (index + 1) * GOLDEN;
+        const T *row = first;
+        by_cell = false;
+#pragma unroll 1
+        for (int j = 0; j < PRINT_ROWS; j += PRINT_AT_ONCE) {
+            T u[PRINT_AT_ONCE][V];
+#pragma unroll
+            for (int i = 0; i < PRINT_AT_ONCE; i++, row += DOWN * pitch) load_once(u[i], row);
+#pragma unroll
+            for (int i = 0; i < PRINT_AT_ONCE; i++, k += row_step)
+#pragma unroll
+                for (int v = 0; v < V; v++) {
+                    by_cell |= u[i][v] != u[i][v];
+                    all += cell_fmix64(k + v * GOLDEN + pattern(u[i][v]));
+                }
+        }
+    }
+    if (by_cell) {
+        all = 0;
+        for (int j = 0; j < PRINT_ROWS && y + j * DOWN < cells.y1; j++)
+            for (int v = 0; v < V && x + v < cells.x1; v++)
+                all +=
+                    cell_fingerprint(bits_of(first[j * DOWN * pitch + v]), index + j * DOWN * nx_global + v);
+    }
+    join_block<sum_of>(all, result);
 }
 
 template <typename OF> cudaError_t launch(const OF &of, box cells, uint64_t *result, cudaStream_t stream)
@@ -115,6 +166,20 @@ template <typename OF> cudaError_t launch(const OF &of, box cells, uint64_t *res
 template <typename T> const T *own_of(const field_shape *f, const void *field)
 {
     return (const T *)field_at_const(f, field, 0, 0);
+}
+
+template <typename T, int ACROSS>
+cudaError_t fingerprint_launch(const field_shape *f, const void *field, uint64_t nx_global, uint64_t linear,
+                               uint64_t *result, cudaStream_t stream)
+{
+    constexpr int V = vector_cells<T>;
+    const box own = field_own(f);
+    const cudaError_t zeroed = cudaMemsetAsync(result, 0, sizeof *result, stream);
+    const tiles all = tiles_make(&own, 1, V, ACROSS * WARP * V, PRINT_WARPS / ACROSS * PRINT_ROWS);
+    if (zeroed != cudaSuccess || all.blocks == 0) return zeroed;
+    fingerprint_kernel<T, ACROSS><<<all.blocks, THREADS, 0, stream>>>(own_of<T>(f, field), f->pitch,
+                                                                      nx_global, linear, (word *)result, all);
+    return cudaGetLastError();
 }
 
 /* ---- memory patterns: a thread accesses words in pairs, 16 bytes at a time. Wrong words are rare, so each
@@ -182,8 +247,7 @@ int max_error_cuda(device *, const field_shape *f, const void *field, const valu
 {
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
-        return launch(error_of<T>{ {}, own_of<T>(f, field), f->pitch, *v }, cells, result,
-                      device_cuda_stream(s));
+        return launch(error_of<T>{ own_of<T>(f, field), f->pitch, *v }, cells, result, device_cuda_stream(s));
     });
 }
 
@@ -192,7 +256,7 @@ int max_change_cuda(device *, const field_shape *f, const void *a, const void *b
 {
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
-        return launch(change_of<T>{ {}, own_of<T>(f, a), own_of<T>(f, b), f->pitch }, cells, result,
+        return launch(change_of<T>{ own_of<T>(f, a), own_of<T>(f, b), f->pitch }, cells, result,
                       device_cuda_stream(s));
     });
 }
@@ -203,8 +267,9 @@ int fingerprint_cuda(device *, const field_shape *f, const void *field, int64_t 
     const uint64_t linear = (uint64_t)y_first * (uint64_t)nx_global + (uint64_t)x_first;
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
-        return launch(print_of<T>{ {}, own_of<T>(f, field), f->pitch, (uint64_t)nx_global, linear },
-                      field_own(f), result, device_cuda_stream(s));
+        const bool whole = f->nx >= PRINT_WARPS * WARP * vector_cells<T>; /* 4 KiB of a row at once */
+        const auto launch_print = whole ? fingerprint_launch<T, PRINT_WARPS> : fingerprint_launch<T, 1>;
+        return launch_print(f, field, (uint64_t)nx_global, linear, result, device_cuda_stream(s));
     });
 }
 

@@ -1,6 +1,12 @@
-/* Lines, with neighbours along x only: one bulk copy brings a block's piece of one row into shared memory,
- * where a thread reads its x neighbours: at radius 8 in f64 a vector needs nine, which from L1 cost .70 of a
- * copy and from shared memory nothing. */
+/* Lines, with neighbours along x only.
+ *
+ * line_tile_kernel: one bulk copy brings a block's piece of one row into shared memory, where a thread reads
+ * its x neighbours: at radius 8 in f64 a vector needs nine, which from L1 cost .70 of a copy and from shared
+ * memory nothing.
+ *
+ * line_kernel, for boxes too narrow for tiles: straight line, no shared memory; a thread's neighbours come as
+ * aligned vectors of the same lines, from L1. A thread's items lie one block of rows apart; in place of a row
+ * past the box it reads its first one again. */
 #pragma once
 
 #include "cuda/async_copy_cuda.cuh"
@@ -23,7 +29,7 @@ template <typename T, int R> static __device__ __forceinline__ T line_sum(const 
 /* Tiles of LINE_ITEMS * LINE_THREADS vectors of one row. */
 template <typename T, int R, bool PREV>
 static __global__ void __launch_bounds__(LINE_THREADS)
-    line_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
+    line_tile_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
 {
     constexpr int V = vector_cells<T>, SIDE = (R + V - 1) / V;
     constexpr int LEFT = FIELD_ALIGN_BYTES / 16, OWN = LINE_ITEMS * LINE_THREADS; /* vectors */
@@ -77,5 +83,42 @@ static __global__ void __launch_bounds__(LINE_THREADS)
             if (PREV) sum[v] = term(STENCIL_CUDA_BETA, old[i][v], sum[v]);
         }
         store(next + at + i * LINE_THREADS * V, in[i], sum);
+    }
+}
+
+template <typename T, int R, bool PREV>
+static __global__ void __launch_bounds__(LINE_THREADS)
+    line_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
+{
+    constexpr int V = vector_cells<T>;
+    int64_t x, y;
+    const box &cells = tiles_here(boxes, &x, &y).cells;
+    x += threadIdx.x * V;
+    y += threadIdx.y;
+    if (x >= cells.x1 || y >= cells.y1) return;
+    const int step = (int)blockDim.y;
+
+    window<T, R> around[LINE_ITEMS];
+    T old[LINE_ITEMS][V];
+#pragma unroll
+    for (int i = 0; i < LINE_ITEMS; i++) {
+        const int64_t yi = y + i * step, at = (yi < cells.y1 ? yi : y) * pitch + x;
+        around[i].load(cur + at);
+        if (PREV) load_once(old[i], prev + at);
+    }
+    T sum[LINE_ITEMS][V];
+#pragma unroll
+    for (int i = 0; i < LINE_ITEMS; i++) {
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            sum[i][v] = line_sum(around[i], v);
+            if (PREV) sum[i][v] = term(STENCIL_CUDA_BETA, old[i][v], sum[i][v]);
+        }
+    }
+#pragma unroll
+    /* stores last: their branches would delay the loads behind them */
+    for (int i = 0; i < LINE_ITEMS; i++) {
+        const int64_t yi = y + i * step;
+        if (yi < cells.y1) store(next + yi * pitch + x, columns_of<T>(cells, x), sum[i]);
     }
 }
