@@ -1,6 +1,6 @@
 /* States: the fields of a run at one step, on disk. No byte of any file is written by two ranks. NAME.h5 is
- * the index: description, parts, checksums. NAME.6f2c9a01/3.h5 is part 3: the rectangle of one writer. A state
- * of one part is one file: the index holds the cells itself. io/README.md has the format.
+ * the index: description, parts, checksums. NAME.6f2c9a01/3.h5 is part 3: the rectangle of one writer. A
+ * state of one part is one file: the index holds the cells itself. io/README.md has the format.
  *
  * weft reads parts by pread where the index says, never through HDF5 and never through the virtual dataset,
  * which turns a part that cannot be opened into fill values. Each block of STATE_BLOCK_BYTES is compared with

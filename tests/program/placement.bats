@@ -27,7 +27,7 @@ setup() {
     expect "GPU and near node" "$host $host" "$(awk '/^[0-9]/ { print $4, $5 }' info | xargs)"
     expect "ranks" "0 1 2 3 4 5" "$(awk '/^[0-9]/ { print $1 }' info | xargs)"
     expect "faults" 2 "$(grep -c 'WRONG' info)"
-    grep -A 1 '^2 ' info | grep -q 'WRONG: bound to cores of NUMA node 0, far from its GPU on node 1'
+    grep -A 2 '^2 ' info | grep -q 'WRONG: bound to cores of NUMA node 0, far from its GPU on node 1'
     launch 6 env WEFT_PRETEND_HOSTS=2 "$weft" info --json >info.json
     jq -e '.ranks[2].gpu_cpus == "4096" and .ranks[2].numa_nodes == "0" and .ranks[2].gpu_numa_node == 1
         and (.note | test("rank 2 on .*far from its GPU.*2 of 6 ranks"))' info.json

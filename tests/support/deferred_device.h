@@ -159,17 +159,26 @@ static int deferred_stream_sync(device *d, device_stream *s)
     return deferred_unlock(q->first ? EDEADLK : deferred.failed);
 }
 
-/* A later one may have the handle, and goes on where this one ends: nothing waits for either. */
 static int deferred_stream_destroy(device *d, device_stream **s)
 {
-    const int code = d->synchronize(d);
+    deferred_lock();
+    const int code = deferred_stream_sync(d, *s);
+    deferred_stream *q = deferred_stream_of(*s);
+    *q = deferred.stream[--deferred.streams];
+    if (!q->first) q->end = &q->first;
+    (void)deferred_unlock(0);
     return code ? code : deferred.host.stream_destroy(d, s);
 }
 
 static int deferred_event_destroy(device *d, device_event **e)
 {
-    const int code = d->synchronize(d);
-    return code ? code : deferred.host.event_destroy(d, e);
+    deferred_lock();
+    deferred_event *own = deferred_event_of(*e);
+    assert(own->done == own->recorded);
+    (void)deferred_synchronize(d); /* streams may still wait for it, or for the one that takes its place */
+    *own = deferred.event[--deferred.events];
+    (void)deferred_unlock(0);
+    return deferred.host.event_destroy(d, e);
 }
 
 static int deferred_run_record(device *d, const deferred_work *w)
