@@ -121,6 +121,10 @@ static bool read_rates(json_t *rates, check_reference *out, json_error_t *error)
         out->low[l] = out->high[l] = NAN;
         ok = ok && (!rate || json_unpack_ex(rate, error, 0, "{s:F, s:F, s:i}", "low", &out->low[l], "high",
                                             &out->high[l], "machines", &out->machines[l]) == 0);
+        if (ok && rate && !(out->low[l] > 0 && out->high[l] >= out->low[l])) {
+            snprintf(error->text, sizeof error->text, "%s: allowed is 0 < low <= high", check_likes[l].key);
+            ok = false;
+        }
     }
     return ok;
 }

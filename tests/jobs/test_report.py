@@ -69,6 +69,7 @@ runpy.run_module("weftlab." + sys.argv[0], run_name="__main__")"""
 
 
 def test_each_of_many_lines_takes_little_memory_in_report_plot_and_compare():
+    pytest.importorskip("matplotlib")
     shutil.copytree(RESULTS, "results")
     (file,) = pathlib.Path("results/h200x1").glob("*-one-step.jsonl")
     lines = file.read_text("utf-8").splitlines(True)[:8]

@@ -39,7 +39,8 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
         refuses 2 "$weft" check "${case%%|*}" -- "weft: ${case#*|}"
     done
     for case in "x|'[' or '{' expected" '{"rates": 1}|Object item not found: gpu' \
-        '{"gpu": "X", "ranks": 4, "hosts": 1, "rates": {"copy": {"low": 2}}}|Object item not found: high'; do
+        '{"gpu": "X", "ranks": 4, "hosts": 1, "rates": {"copy": {"low": 2}}}|Object item not found: high' \
+        '{"gpu": "X", "ranks": 4, "hosts": 1, "rates": {"copy": {"low": 2, "high": 1, "machines": 2}}}|0 < low'; do
         printf '%s' "${case%|*}" >bad.json
         refuses 3 "$weft" check device=host reference=bad.json -- "jobs/check_reference wrote: ${case##*|}"
     done
