@@ -40,7 +40,7 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
     done
     for case in "x|'[' or '{' expected" '{"rates": 1}|Object item not found: gpu' \
         '{"gpu": "X", "ranks": 4, "hosts": 1, "rates": {"copy": {"low": 2}}}|Object item not found: high' \
-        '{"gpu": "X", "ranks": 4, "hosts": 1, "rates": {"copy": {"low": 2, "high": 1, "machines": 2}}}|0 < low'; do
+        '{"gpu":"X","ranks":4,"hosts":1,"rates":{"copy":{"low":2,"high":1,"machines":2}}}|copy: allowed is'; do
         printf '%s' "${case%|*}" >bad.json
         refuses 3 "$weft" check device=host reference=bad.json -- "jobs/check_reference wrote: ${case##*|}"
     done
