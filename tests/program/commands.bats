@@ -36,6 +36,19 @@ load ../support/helper
     : >results.jsonl
     run -0 bash -c '"$0" run d.ini >&-' "$weft"
     expect "lines of the record" 1 "$(wc -l <results.jsonl)"
+    # one that does not block, and a slow reader: nothing is cut
+    /usr/bin/python3 - "$weft" >slow <<'END'
+import fcntl, os, subprocess, sys, time
+reads, writes = os.pipe()
+os.set_blocking(writes, False)
+fcntl.fcntl(writes, 1031, 4096)  # F_SETPIPE_SZ
+child = subprocess.Popen([sys.argv[1], "run", "--help"], stdout=writes)
+os.close(writes)
+time.sleep(0.5)
+while text := os.read(reads, 1000):
+    sys.stdout.buffer.write(text)
+END
+    "$weft" run --help | cmp - slow
 }
 
 @test "one process that no launcher started does without MPI, weft run starts it; more are not run as one" {

@@ -162,3 +162,14 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     expect "names in the record, on a real machine" '\x1b[31mcpu \x1b[31mhost null' \
         "$(record '.machine | "\(.processor) \(.hosts[0]) \(.simulated)"' named.jsonl)"
 }
+
+@test "the deck of a later version in a state" {
+    /usr/bin/python3 -c 'import h5py' 2>/dev/null || skip "no h5py here (python3-h5py)"
+    deck d.ini "${good[@]}" output.final=now.h5
+    weft_alone d.ini
+    /usr/bin/python3 -c 'import h5py, numpy; a = h5py.File("now.h5", "a").attrs
+a["deck"] = numpy.bytes_(a["deck"] + b"[later]\nkey = 1\n")'
+    /usr/bin/python3 "$top/jobs/state" now.h5 later.h5
+    refuses 3 weft_alone d.ini --restart later.h5 -- "later.h5: the deck stored in it cannot be read: " \
+        "later"
+}

@@ -85,3 +85,10 @@ load ../support/helper
     "$weft_release" run d.ini --quiet
     expect "a rank alone" null "$(record .slowest.copies)"
 }
+
+@test "names that are not UTF-8 do not cost the record" {
+    local name=$'d\xe9ck.ini'
+    deck "$name" problem.kind=heat problem.alpha=0.2 grid.nx=60 time.steps=2 "output.final=$'f\xe9.h5'"
+    weft_alone "$name"
+    expect command "weft run d?ck.ini" "$(record .command)"
+}

@@ -111,3 +111,32 @@ differ() { # text, command...: the files differ, and the text says where
     mkdir empty
     refuses 2 "$weft" diff a empty -- empty
 }
+
+@test "a state that is deleted while its folder is looked at, and an error of the disk, are no damage" {
+    cc -w -shared -fPIC -o unlucky.so -x c - <<'END'
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int open(const char *path, int how, int mode)
+{
+    if (getenv("GOES") && strstr(path, getenv("GOES"))) unlink(path);
+    return (int)syscall(SYS_openat, -100, path, how, mode);
+}
+ssize_t pread(int fd, void *data, size_t bytes, off_t at)
+{
+    if (bytes < 1 << 20 || !getenv("FAILS")) return syscall(SYS_pread64, fd, data, bytes, at);
+    errno = EIO;
+    return -1;
+}
+END
+    plate checkpoint.every=1 checkpoint.keep=0
+    weft_alone d.ini --quiet
+    h5copy -i good.h5 -s /fields/u -o plain.h5 -d /u
+    export LD_PRELOAD=$PWD/unlucky.so
+    run -0 env GOES=step_0000000001.h5 "$weft" verify checkpoints
+    [[ $output == *"step_0000000001.h5: was deleted meanwhile"*"step_0000000002.h5: whole"* ]]
+    FAILS=yes refuses 3 "$weft" run d.ini problem.initial=plain.h5:/u output.final=other.h5 -- \
+        "cannot read plain.h5: Input/output error"
+}
