@@ -5,8 +5,9 @@
  *
  * A strip along x is 32 columns. It stores those far enough from its ends, and those at a side that it holds.
  * In a star, lanes near the side take a ghost's image from the lane that has it; for boxes the strip holds R
- * columns beyond the side, and ghosts are lanes. Strips have the corners; bands know no x side, nor do gaps,
- * which are bands in all but their height. */
+ * columns beyond the side, and ghosts are lanes. Ghosts are lanes, too, if halos are so deep that a lane has
+ * two cells (temporal_side_columns). Strips have the corners; bands know no x side, nor do gaps, which are
+ * bands in all but their height. */
 #pragma once
 
 #include "temporal/temporal_strip_cuda.cuh"
@@ -20,17 +21,17 @@ static __device__ __forceinline__ double masked(double u, unsigned long long kee
     return __longlong_as_double((long long)(((unsigned long long)__double_as_longlong(u) & keep) ^ flip));
 }
 
-/* A cell of a row of one cell per lane: from its lane, or, for a ghost beyond an x side, from its image by (u
+/* A cell of a row of V cells per lane: from its lane, or, for a ghost beyond an x side, from its image by (u
  * & keep ^ flip) + more in bits: u itself where more is -0; value + value - u; the value itself with keep =
  * 0. Selects would take three times the instructions. */
-template <typename T, int R> struct side_cell {
+template <typename T, int R, int V> struct side_cell {
     using bits = change_word<T>;
     static constexpr bits SIGN = (bits)1 << (8 * sizeof(T) - 1);
-    int from; /* the lane */
+    int from, slot; /* the lane, and which of its cells */
     bits keep, flip;
     T more;
 
-    /* The cell at x, which is or would be lane `at`'s. */
+    /* The cell at x, which is or would be the row's cell number `at`. */
     __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x, int at)
     {
         const bool low = x < 0;
@@ -40,21 +41,29 @@ template <typename T, int R> struct side_cell {
         const bool ghost = kind != BOUNDARY_NONE && deep >= 0 && deep < R,
                    odd = ghost && kind == BOUNDARY_DIRICHLET;
         const int away = !ghost ? 0 : odd && deep > 0 ? 2 * (int)deep : 2 * (int)deep + 1; /* to the image */
-        from = (at + (low ? away : -away)) & 31;
+        const int image = (at + (low ? away : -away)) & (32 * V - 1);
+        from = image / V;
+        slot = image % V;
         keep = odd && deep == 0 ? 0 : ~(bits)0;
         flip = !odd ? 0 : deep > 0 || signbit(value) ? SIGN : 0;
         more = !odd ? (T)-0.0 : deep > 0 ? value + value : value;
     }
 
-    __device__ __forceinline__ T of(const T (&row)[1]) const
+    __device__ __forceinline__ T of(const T (&row)[V]) const
     {
-        return masked(__shfl_sync(~0u, row[0], from), keep, flip) + more;
+        T u = __shfl_sync(~0u, row[0], from);
+#pragma unroll
+        for (int v = 1; v < V; v++) {
+            const T other = __shfl_sync(~0u, row[v], from);
+            u = slot == v ? other : u;
+        }
+        return masked(u, keep, flip) + more;
     }
 };
 
 /* A star reads R cells to either side of its own row. */
 template <typename T, int R> struct side_around {
-    side_cell<T, R> left[R], right[R]; /* the k-th is 1 + k cells away */
+    side_cell<T, R, 1> left[R], right[R]; /* the k-th is 1 + k cells away */
 
     __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x, int lane)
     {
@@ -101,9 +110,9 @@ template <typename T> struct border_fields {
 
 template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV, bool CHANGE>
 struct border_strip {
-    static constexpr int DEPTH = STEPS * R, V = SIDE ? 1 : vector_cells<T>; /* cells per lane */
-    static constexpr bool BOX = FORM == STENCIL_BOX;
-    static_assert(2 * DEPTH + (BOX ? R : 0) <= TEMPORAL_SIDE_CELLS, "a strip holds what a side changes");
+    static constexpr int DEPTH = STEPS * R, PIECE = SIDE ? 1 : vector_cells<T>;
+    static constexpr int V = SIDE ? temporal_side_columns(FORM, R, DEPTH) : PIECE; /* cells per lane */
+    static constexpr bool GHOST_LANES = SIDE && temporal_side_ghosts(FORM, R, DEPTH) > 0;
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
     static constexpr int SHORT_WAITING = 64; /* few enough to request as many rows as are of use */
     /* Rows requested ahead. Few levels are computed before a row is needed, and memory is busy with the
@@ -120,9 +129,10 @@ struct border_strip {
     T queue[STEPS][2 * R][V];           /* rows that wait, the oldest first */
     T coming[AHEAD][V];                 /* requested */
     T coming_prev[PREV ? AHEAD : 1][V]; /* of the level before, R rows above */
-    side_around<T, R> x;                /* SIDE, stars: they read ghosts in their own row alone */
-    side_cell<T, R> own; /* SIDE, boxes: each row that arrives gets its ghosts anew, before y, so that rows
-                          * beyond a y side, which mirror whole rows, have their corners */
+    side_around<T, R> x;                /* SIDE without GHOST_LANES */
+    side_cell<T, R, V> own[V]; /* GHOST_LANES. In a box each row that arrives gets its ghosts anew, before y,
+                                * so that rows beyond a y side, which mirror whole rows, have their corners; a
+                                * star reads ghosts in its own row alone */
     strip_sides<T, R, V> sides;
     const T *from; /* the lane's cells of the next row to be requested */
     T *to;         /* of the next row to come out */
@@ -135,8 +145,11 @@ struct border_strip {
 
     static __device__ __forceinline__ void load(const T *at, T (&cells)[V])
     {
-        if constexpr (SIDE) cells[0] = __ldg(at);
-        else load_shared(cells, at);
+#pragma unroll
+        for (int v = 0; v < V; v += PIECE) {
+            if constexpr (SIDE) cells[v] = __ldg(at + v);
+            else load_shared(cells + v, at + v);
+        }
     }
 
     template <typename P> __device__ __forceinline__ P *next_row_of(P *at) const
@@ -170,16 +183,29 @@ struct border_strip {
             change = change_larger_if(sides.stores(out, v), change, row[v], before[v]);
     }
 
+    __device__ __forceinline__ void bring_ghosts(const T (&row)[V], T (&brought)[V]) const
+    {
+#pragma unroll
+        for (int v = 0; v < V; v++) brought[v] = own[v].of(row);
+    }
+
     /* The row R above the arriving one, on the next level. */
     __device__ __forceinline__ void next_row(const T (&waiting)[2 * R][V], const T (&arriving)[V],
                                              T (&sum)[V]) const
     {
-        if constexpr (BOX) {
+        if constexpr (FORM == STENCIL_BOX) {
             box_row<T, R, V>(waiting, arriving, sum);
         } else {
             T around[V + 2 * R];
-            if constexpr (SIDE) x.around(waiting[R], around);
-            else widen<R>(waiting[R], around);
+            if constexpr (GHOST_LANES) {
+                T row[V];
+                bring_ghosts(waiting[R], row);
+                widen<R>(row, around);
+            } else if constexpr (SIDE) {
+                x.around(waiting[R], around);
+            } else {
+                widen<R>(waiting[R], around);
+            }
             star_sum<0, R>(waiting, arriving, around, sum);
         }
     }
@@ -195,7 +221,7 @@ struct border_strip {
         for (int level = 0; level < STEPS; level++) {
             T(&waiting)[2 * R][V] = queue[level];
             if (PREV && level == STEPS - 1) sides.store(apart(to, prev_to), arriving, out + R);
-            if constexpr (SIDE && BOX) arriving[0] = own.of(arriving);
+            if constexpr (SIDE && FORM == STENCIL_BOX) arriving[0] = own[0].of(arriving);
             if constexpr (NEAR_Y) sides.impose(waiting, arriving, row - level * R);
             T sum[V] = {};
             next_row(waiting, arriving, sum);
@@ -227,8 +253,10 @@ struct border_strip {
         const int lane = (int)threadIdx.x % 32, rows = height + 2 * DEPTH;
         const int64_t at = x_low + lane * V;
         lines = (int)(f.pitch * (int64_t)sizeof(T) / FIELD_ALIGN_BYTES);
-        if constexpr (SIDE && !BOX) x.begin(ax, at, lane);
-        if constexpr (SIDE && BOX) own.begin(ax, at, lane);
+        if constexpr (SIDE && !GHOST_LANES) x.begin(ax, at, lane);
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            if constexpr (GHOST_LANES) own[v].begin(ax, at + v, lane * V + v);
         sides.begin(ay, at, y_low - DEPTH, rows, stored.x0, stored.x1, height);
         ask_end = at + V > -depth_x && at < ax.cells + depth_x ? min(rows, sides.high_at) : 0;
         const int begin = max(sides.low_at, 0); /* skips rows beyond a low side, which become ghosts */

@@ -57,7 +57,8 @@ temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, 
                               .ends_over =
                                   t->use != TEMPORAL_NORM, /* the norm counts only the box's cells */
                               .depth = depth,
-                              .side_ghosts = op->form == STENCIL_BOX ? t->radius : 0,
+                              .side_cells = 32 * temporal_side_columns(op->form, t->radius, depth),
+                              .side_ghosts = temporal_side_ghosts(op->form, t->radius, depth),
                               .resident = per_processor * processors,
                               .per_processor = per_processor };
 }
@@ -71,15 +72,18 @@ static const struct {
 } paces[2][2] = { { { 1.4, 1.5 }, { 1.9, 2.2 } }, { { 1.2, 1.4 }, { 1.8, 1.4 } } };
 /* Beside passes of fewer steps rows arrive later, as these keep memory busier: the factor for stars. */
 static const double shorter_lasts = 1.75;
+/* Factor for a side's rows of two cells per lane, each with its ghosts' images: derived, not measured. */
+static const double wide_side_lasts = 1.75;
 
 temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int steps)
 {
     const bool norm = t->use == TEMPORAL_NORM, f64 = op->type == DTYPE_F64;
-    const double all =
-        op->form == STENCIL_STAR && steps * t->radius < TEMPORAL_DEPTH_LONGEST ? shorter_lasts : 1;
+    const int depth = steps * t->radius;
+    const double all = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST ? shorter_lasts : 1,
+                 wide = temporal_side_columns(op->form, t->radius, depth) > 1 ? wide_side_lasts : 1;
     return (temporal_pace){ .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, norm),
                             .waves = op->has_prev ? 3 : f64 || norm ? 2 : 1,
-                            .side_lasts = all * paces[op->type][op->has_prev].side,
+                            .side_lasts = wide * all * paces[op->type][op->has_prev].side,
                             .band_lasts = all * paces[op->type][op->has_prev].band };
 }
 
@@ -148,10 +152,10 @@ static void add_strips(across *a, const temporal_strips *s, const field_shape *f
 {
     while (from < to) {
         const int64_t first = n->low && from < s->depth ? -s->side_ghosts : from - s->depth,
-                      last = first + TEMPORAL_SIDE_CELLS;
+                      last = first + s->side_cells;
         const int64_t known = n->high && last >= f->nx + s->side_ghosts ? f->nx : last - s->depth;
         /* where a strip that holds the side can begin */
-        const int64_t side = n->high ? f->nx + s->side_ghosts + s->depth - TEMPORAL_SIDE_CELLS : to;
+        const int64_t side = n->high ? f->nx + s->side_ghosts + s->depth - s->side_cells : to;
         const bool gap = known <= from;
         const int64_t far = gap ? side : known, end = far < to ? far : to;
         assert(a->count < STRIPS_MAX && end > from);
@@ -167,7 +171,7 @@ static across across_of(const temporal_strips *s, const field_shape *f, box cell
                         const boundary_side *x_high, const near *n)
 {
     /* columns that a strip at a side stores */
-    const int64_t inner = TEMPORAL_SIDE_CELLS - s->depth - s->side_ghosts;
+    const int64_t inner = s->side_cells - s->depth - s->side_ghosts;
     const int64_t begin = n->low ? inner - inner % s->piece : cells.x0 + remainder_of(-cells.x0, s->piece);
     across a = { .x0 = begin < cells.x1 ? begin : cells.x1 };
     a.x1 = right_of(s, f, cells, a.x0, x_high);
@@ -290,7 +294,7 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     const cut c = cut_of(s, &pace, &w, apart);
     plan.border_warps = pace.warps;
     temporal_parts *border = &plan.border;
-    add_kind(border, &a, false, cells, TEMPORAL_SIDE_CELLS, c.side);
+    add_kind(border, &a, false, cells, s->side_cells, c.side);
     border->sides = border->items;
     add_kind(border, &a, true, cells, s->band_stored, c.gap);
     border->alone = border->items;

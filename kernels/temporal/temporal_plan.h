@@ -76,7 +76,7 @@ TEMPORAL_TABLE temporal_tiling temporal_star_prev_f32[] = { /* two levels */
     { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 6 } },
     { 2,      8,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2 } },
     { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
-    { 3,      4,       7,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 5 } },
+    { 3,      4,       7,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 6 } },
     { 3,      4,       7,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
     { 4,      4,       9,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4 } },
     { 4,      4,       9,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
@@ -135,7 +135,6 @@ const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal
 /* ---- the cut ---- */
 
 enum { TEMPORAL_PARTS_MAX = 6, TEMPORAL_PIECE_BYTES = 16 };
-enum { TEMPORAL_SIDE_CELLS = 32 };    /* columns of a strip at an x side, which stores those within `depth` */
 enum { TEMPORAL_DEPTH_LONGEST = 12 }; /* the halo depth of the longest passes of stars, at least */
 
 /* Strips of 32 * columns cells: the cells at either end that are computed and not stored, in whole pieces;
@@ -149,6 +148,16 @@ TEMPORAL_FORMULA int temporal_stored_cells(int piece, int depth, int columns)
 TEMPORAL_FORMULA int temporal_end_piece(int piece, int depth, int columns)
 {
     return temporal_halo_cells(piece, depth) % columns == 0 ? columns : piece;
+}
+/* A strip at an x side: cells per lane, enough of them to store the cells within `depth` of the side; and
+ * columns that are ghosts. A star's strip of one cell per lane has none. */
+TEMPORAL_FORMULA int temporal_side_columns(stencil_form form, int radius, int depth)
+{
+    return 2 * depth + (form == STENCIL_BOX ? radius : 0) <= 32 ? 1 : 2;
+}
+TEMPORAL_FORMULA int temporal_side_ghosts(stencil_form form, int radius, int depth)
+{
+    return form == STENCIL_BOX || temporal_side_columns(form, radius, depth) > 1 ? radius : 0;
 }
 /* Warps of a block of the border kernel on an SM of its own: as many as the SM has registers for. */
 TEMPORAL_FORMULA int temporal_border_block(int cell_bytes, bool has_prev, bool norm)
@@ -164,7 +173,7 @@ typedef struct temporal_strips {
                                   * from its first cell */
     bool ends_over;              /* they may end beyond a periodic side */
     int depth;                   /* steps times radius */
-    int side_ghosts;             /* columns of a strip at an x side that are ghosts: a box's */
+    int side_cells, side_ghosts; /* columns of a strip at an x side; those of them that are ghosts */
     int resident;                /* interior warps that the GPU holds at a time */
     int per_processor;           /* the same per SM; at least the tiling's `warps` */
 } temporal_strips;

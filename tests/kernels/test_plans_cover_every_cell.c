@@ -50,7 +50,8 @@ typedef struct pass {
     temporal_plan plan;
 } pass;
 
-/* Of an axis of n cells whose ghosts, `depth` deep, are data but for those beyond sides that mirror. */
+/* A range of an axis of n cells whose ghosts, `depth` deep, are data but for those beyond sides that
+ * mirror. */
 static void any_range(int64_t n, int64_t depth, boundary_side low, boundary_side high, int64_t *begin,
                       int64_t *end)
 {
@@ -101,7 +102,7 @@ static void check_part(const pass *p, const cover *c, const temporal_parts *part
     const int64_t depth = p->strips.depth, piece = p->strips.piece, ghosts = p->strips.side_ghosts,
                   halo = side ? 0 : temporal_halo_cells((int)piece, (int)depth),
                   width = inner  ? p->strips.stored
-                          : side ? TEMPORAL_SIDE_CELLS
+                          : side ? p->strips.side_cells
                                  : p->strips.band_stored,
                   over = p->of.sides.x_high.kind == BOUNDARY_PERIODIC && p->cells.x1 == p->of.nx
                              ? TEMPORAL_OVER
@@ -342,7 +343,7 @@ static void transpose_tiles(void **unused)
     assert_int_equal(transpose_chunks(&(transpose_part){ 0, 5, 3, 3 }, 8), 0);
 }
 
-/* What a rank's shared block keeps for the other ranks. */
+/* A rank's shared block keeps cells for the other ranks. */
 static void transpose_blocks(void **unused)
 {
     for (int ranks = 2; ranks <= 7; ranks++)
