@@ -153,8 +153,20 @@ static int initialise_from_file(sim *s, sentence *why)
     return 0;
 }
 
+/* Debug builds: NaN in all cells and ghosts, so that a ghost that is not filled shows. The allocation's own
+ * poison is gone by then: the calibration has exchanged halos in these fields. */
+static void poison(sim *s)
+{
+#ifdef WEFT_DEBUG
+    sim_field field[SIM_FIELDS_MAX];
+    for (int i = sim_fields(s, field); i-- > 0;)
+        DEVICE_CALL(s->dev, fill_bytes, field[i].cells, 0xFF, field[i].grid->shape.bytes, main_stream(s));
+#endif
+}
+
 int sim_initialise(sim *s, sentence *why)
 {
+    poison(s);
     if (s->formula.there) {
         fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->formula.initial);
         if (s->prob.op.has_prev) {
@@ -195,6 +207,7 @@ state_status sim_load(sim *s, const state_info *from, sentence *why)
     state_level level;
     sim_field field[STATE_FIELDS_MAX];
     sim_state_describe(s, "", &level);
+    poison(s); /* before what is read may be there */
     const state_status status = state_load(s->top.comm, from, &level, why);
     if (status != STATE_OK) return status;
     for (int i = sim_level_fields(s, field); i-- > 0;) upload(s, field[i], level.field[i].data);
