@@ -225,7 +225,7 @@ static bool is_ours(const char *name)
     return (digits > 0 && strcmp(name + digits, ".h5") == 0) || strcmp(name, STATE_INDEX) == 0;
 }
 
-/* What cannot be deleted, or is not weft's, keeps a mark. */
+/* A folder that cannot be deleted, or holds a file that is not weft's, keeps a mark. */
 void state_remove_attempt(const char *folder)
 {
     if (!is_attempt(folder) || is_needed(folder)) return;

@@ -27,8 +27,8 @@ typedef enum bench_link_by {
 typedef struct bench_link bench_link;
 
 /* Collective over comm, whose ranks `message` counts; the world's own ranks take part in choosing the way.
- * What is sent is filled, what is received poisoned, on all ranks. NULL on all ranks of the world, with the
- * reason as a sentence part, where engines or bulk stores do not reach all others' memory. */
+ * Cells that are sent are filled, those that are received poisoned, on all ranks. NULL on all ranks of the
+ * world, with the reason as a sentence part, where engines or bulk stores do not reach all others' memory. */
 bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
                               bench_link_by by, const bench_link_message *message, int count, sentence *why);
 void bench_link_destroy(bench_link **l);

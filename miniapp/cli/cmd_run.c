@@ -144,7 +144,7 @@ static void say_notes(const sim *s, int from)
         if (s->plan.note[i].asked) cmd_say(0, "%s", s->plan.note[i].said.text);
 }
 
-/* What the last level is worth. */
+/* Notes a tolerance that was not reached, and cells that are no numbers. */
 static void note_results(sim *s, const loop_result *l)
 {
     const double tolerance = s->cfg->time.tolerance;

@@ -7,7 +7,7 @@
 #include "plan/plan.h"
 #include "ranks/printable.h"
 
-/* As in records. */
+/* The names that records use. */
 static const char *const choice_name[PLAN_CHOICES] = {
     [PLAN_MEMORY] = "memory",
     [PLAN_GRID] = "process_grid",

@@ -110,7 +110,7 @@ typedef struct problem_verdict {
 } problem_verdict;
 /* Sets p->warning where weights amplify the mode beyond the type's range before the run ends. */
 void problem_warn_of_growth(problem *p, const config *c);
-/* Of a stencil whose answer is known. */
+/* p: a stencil whose answer is known. */
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level);
 
 /* ---- fourier_symbol.c: the factor by which a stencil multiplies a mode ---- */

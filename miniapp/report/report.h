@@ -71,8 +71,8 @@ typedef struct report {
     int notes_printed;           /* of the sim's notes */
 } report;
 
-/* Of all ranks, where a step takes step_s (the mean or the median); bytes: if every word is read and written
- * once. */
+/* Rates of all ranks together, where a step takes step_s (the mean or the median). Bytes count each word once
+ * as read or written. */
 double report_cells_per_s(const sim *s, double step_s);
 double report_bytes_per_s(const sim *s, double step_s);
 

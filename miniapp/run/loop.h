@@ -151,8 +151,8 @@ int saver_check_folders(saver *v, sentence *why);
 bool saver_is_sure(const config *c);
 /* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake. */
 state_status saver_open(saver *v, sentence *why);
-/* What levels are kept with, before the first step; rank 0 says what dead runs had left there. 0, or the exit
- * status with one sentence in why. */
+/* Opens the writers of kept levels, before the first step; rank 0 says what dead runs had left there. 0, or
+ * the exit status with one sentence in why. */
 int saver_open_outputs(saver *v, sentence *why);
 void saver_close(saver *v);
 

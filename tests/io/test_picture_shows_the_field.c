@@ -157,4 +157,5 @@ static void one_scale_whole_files(void **unused)
 
 static int set_up(void **unused) { return snprintf(path, sizeof path, "%s/field.png", folder) < 0; }
 
-STATE_TESTS(set_up, cmocka_unit_test(sizes), cmocka_unit_test(pixels), cmocka_unit_test(one_scale_whole_files))
+STATE_TESTS(set_up, cmocka_unit_test(sizes), cmocka_unit_test(pixels),
+            cmocka_unit_test(one_scale_whole_files))

@@ -42,7 +42,7 @@ typedef struct disk_call {
 
 static atomic_bool disk_watched;
 
-/* What is recorded: by all ranks in one order, in memory that they share. */
+/* The record: by all ranks in one order, in memory that they share. */
 static struct disk {
     atomic_int notes;
     struct note { /* of a call, or of a promise: step `bytes` is on disk whatever happens now */
@@ -212,7 +212,7 @@ static thing *find(const char *name)
     return NULL;
 }
 
-/* What is there beside a name; "": the folder itself. */
+/* The thing beside a name; "": the folder itself. */
 static thing *beside(const char *name, const char *other)
 {
     char path[2 * DISK_NAME_BYTES];

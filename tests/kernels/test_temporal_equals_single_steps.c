@@ -65,7 +65,7 @@ static boundary_side side_of(boundary_side s, bool whole, bool at_end)
     return whole || (at_end && s.kind != BOUNDARY_PERIODIC) ? s : cut;
 }
 
-/* The cells of a field with data, which go `depth` cells beyond a side whose ghosts the pass does not make. */
+/* The cells of a field with data: `depth` cells beyond a side whose ghosts the pass does not make. */
 static box with_data(const field_shape *f, const boundary *b, way by, int64_t depth)
 {
     const boundary_side side[] = { b->x_low, b->x_high, b->y_low, b->y_high };

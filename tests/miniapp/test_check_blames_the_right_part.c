@@ -289,7 +289,7 @@ static const char *const wanted =
     "memory copy                4.20 TB/s     3.40 TB/s rank 3          100 %   0 %   3 % slow\n"
     "memory read                4.50 TB/s     3.64 TB/s rank 3         (90 %)   0 %   3 % slow\n";
 
-/* Of four ranks, without a rate. */
+/* The reference has four ranks, and no rate. */
 static check_reference reference(void)
 {
     check_reference r = { .name = "h200.json", .ranks = 4, .hosts = 1 };

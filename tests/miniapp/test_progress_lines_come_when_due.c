@@ -3,7 +3,7 @@
 #include "run/loop.h"
 #include "support/problem_harness.h"
 
-/* Of steps 100 to 1100. */
+/* The run takes steps 100 to 1100. */
 static void lines_come_when_due(void **state)
 {
     static const struct {

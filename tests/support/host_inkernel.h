@@ -29,7 +29,7 @@ static inline void host_inkernel_put_words(dtype t, uint64_t *to, double u, uint
         atomic_store((_Atomic uint64_t *)&to[k], epoch << FLAG_WORD_EPOCH_SHIFT | part[k]);
 }
 
-/* Of the cells of a level of that epoch: all, or those alone that go to neighbours. */
+/* Images of the cells of a level of that epoch: all, or those alone that go to neighbours. */
 static inline void host_inkernel_store(const field_shape *f, const void *level, const inkernel_step *step,
                                        box cells, uint64_t epoch, bool all)
 {
