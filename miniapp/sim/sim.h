@@ -1,6 +1,5 @@
 /* Everything that a run holds: topology, device, decompositions, fields, passes, streams; what was chosen for
- * the choices that the deck left open; and what can be asked of it. sim_setup.c makes it and destroys it,
- * sim_state.c fills and reads its fields, sim_advance.c takes its steps. Which buffers a kind needs:
+ * the choices that the deck left open; and what can be asked of it. Which buffers a kind needs:
  *
  *   linear kinds  now: the present level; next: where the next step or pass leaves its own. Of two levels a
  *                 step writes over the level before (next.u is now.prev, next.prev is now.u), and a block of
@@ -39,8 +38,8 @@ typedef struct sim_create_seconds {
 /* Kinds with transposes have this besides. */
 typedef struct sim_transposed {
     void *field[2];
-    step_pass pass;    /* over the transposed field, of kinds that go by lines */
-    redist *to, *from; /* from: back, of the same kinds */
+    step_pass pass;    /* over the transposed field, of kinds that go by lines, */
+    redist *to, *from; /* and back */
 } sim_transposed;
 
 /* The initial value. */
@@ -70,7 +69,7 @@ typedef struct sim {
     step_pass pass;
     sim_transposed transposed;
     sim_persistent persistent;
-    graph_batch *batch;           /* feed graph; NULL: steps are enqueued one by one */
+    graph_batch *batch; /* feed graph; NULL: steps are enqueued one by one */
     sim_formula formula;
 
     device_event *stamp[2];           /* timed: sim_stamp's */
@@ -84,10 +83,11 @@ typedef struct sim {
     sim_create_seconds created;
 } sim;
 
-/* sim_setup.c: a simulation as the plan has it (plan.h), but for the fields' values. Collective. On failure:
- * one sentence in why and an exit status (2: the deck does not fit these ranks; 3: no device, no memory);
- * sim_destroy is still called by the owner. how_long: the plan may try, on the fields, how long things take.
- */
+/* ---- sim_setup.c ---- */
+
+/* A simulation as the plan has it (plan.h), but for the fields' values. Collective. On failure: one sentence
+ * in why and an exit status (2: the deck does not fit these ranks; 3: no device, no memory); sim_destroy is
+ * still called by the owner. how_long: the plan may try, on the fields, how long things take. */
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
 void sim_destroy(sim *s);
 
@@ -97,7 +97,7 @@ void sim_wait(sim *s); /* for everything enqueued */
 int64_t sim_own_cells(const sim *s);
 /* The fields of s, each once: the present level's, then the one that a step writes. Returns how many. */
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
-/* Those of the present level, in the order of a state file. Returns how many. */
+/* Those of the present level, in the order of a state file. */
 int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX]);
 /* The one that stands for all of them: /fields/u, or /fields/b. */
 sim_field sim_main_field(const sim *s);
@@ -113,9 +113,7 @@ state_status sim_load(sim *s, const state_info *from, sentence *why);
 /* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and
  * stay the sim's). deck_text must outlive it. */
 void sim_state_describe(sim *s, const char *deck_text, state_level *level);
-/* Fills a level to be written: copies own cells to host memory and computes this rank's shares of the
- * fingerprints.
- * Valid until the next call. deck_text must outlive it. */
+/* The same, with the cells in its buffers until the next call, and this rank's shares of the fingerprints. */
 void sim_snapshot(sim *s, const char *deck_text, state_level *level);
 
 /* The number that a reduction has left on this rank's device; waits for it. */
@@ -146,15 +144,9 @@ void sim_inject_device_error(sim *s);
  * the next level will be, and takes no memory of its own. No step may be taken while it is in use. */
 bool sim_has_free_level(const sim *s);
 
-/* ---- sim_advance.c ---- */
-
-/* A time stamp on the first stream; and the device's seconds from there to what has been enqueued since, for
- * which it waits. */
-void sim_stamp(sim *s);
-double sim_since_stamp_s(sim *s);
-
-/* Steps, in whichever form: one by one, with in-kernel exchange, in blocks (temporal blocking), many in a
- * graph (graph_batch.c), or with transposes; and steps and exchanges that only measure. */
+/* ---- sim_advance.c: steps, in whichever form: one by one, with in-kernel exchange, in blocks (temporal
+ * blocking), many in a graph (graph_batch.c), or with transposes; steps and exchanges that only measure ----
+ * */
 
 /* Before the first step: leaves nothing to be made in the loop. */
 void sim_prepare_steps(sim *s);
@@ -179,9 +171,13 @@ bool sim_norms_ride(const sim *s);
 /* Back by one step, where norms ride: the level before is still there. */
 void sim_undo_step(sim *s);
 
-/* For measuring, seconds of the slowest rank, of a stencil alone: a pass (of a step or a block), the mean of
- * `count`, between time stamps on the device after a few that fill the pipeline, so that neither its filling
- * nor its draining counts; and an exchange of the present level's halo, the mean of `count` one by one. */
+/* A time stamp on the first stream; and the device's seconds from there to what has been enqueued since, for
+ * which it waits. */
+void sim_stamp(sim *s);
+double sim_since_stamp_s(sim *s);
+/* Seconds of the slowest rank, of a stencil alone, the mean of `count`: a pass (of a step or a block), after
+ * a few that fill the pipeline, so that neither its filling nor its draining counts; and an exchange of the
+ * present level's halo, one by one. */
 double sim_pass_s(sim *s, bool exchange, int count);
 double sim_exchange_s(sim *s, int count);
 
@@ -191,24 +187,13 @@ double sim_bytes_moved_per_pass(const sim *s);
 /* Bytes that this rank sends then, to neighbours and in transposes. */
 double sim_sent_bytes(const sim *s);
 
-/* ---- snapshot.c ---- */
+/* ---- snapshot.c: a level put aside for a checkpoint while the next steps overwrite it ---- */
 
-
-/* A level put aside for a checkpoint while the next steps overwrite it.
- *
- * Where the device's memory has room for the level once more, it is copied there between two steps (a copy at
- * the device's full rate, which is all that the steps wait for), and from there to pinned host memory on a
- * stream of low priority beside them. Without that room it is copied to the host at once and the steps wait
- * for it: they may not overwrite what is still read, and the one step that could be let pass is nothing
- * beside the copy. On the host device, where there is one memory, the same. Fields that stream through the
- * device are put aside where the next level will be (sim_has_free_level): steps wait for the file too.
- * Fingerprints are computed of what was put aside. Nothing is allocated after snapshot_create. */
 typedef struct snapshot snapshot;
-
-/* The level's second place is the host memory of sim's own snapshots (sim_state_describe). */
-snapshot *snapshot_create(sim *s);
+snapshot *snapshot_create(sim *s); /* allocates all that is needed */
 void snapshot_destroy(snapshot **p);
-/* Puts the level aside and describes it in *state; what was put aside before is lost. Enqueues only. */
+/* Puts the level aside, described as sim_state_describe does, where what was put aside before is lost.
+ * Enqueues only. */
 void snapshot_take(snapshot *p, const char *deck_text, state_level *level);
 /* state_request.ready; the owner is the snapshot. */
 bool snapshot_ready(void *owner, state_level *level, double *held_s);
@@ -223,7 +208,6 @@ void snapshot_mark(snapshot *p);
 void sim_trial_choose_variant(sim *s);
 const char *sim_trial_variant_name(const sim *s, int variant);
 
-
 /* The plan's questions, answered by trials of a few passes and exchanges on the run's own fields, of which
  * the slowest rank decides. Collective; they cost the fields' values. */
 typedef struct sim_trial {
@@ -236,20 +220,16 @@ typedef struct sim_trial {
 /* t outlives the answer. how_long: else only what can be had is asked. */
 plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long);
 
-/* ---- sim_parts.c ---- */
+/* ---- sim_parts.c: the parts of a simulation, made as its plan has them; what is there already stays. For
+ * sim_create, and for the trials that the plan asks for while it is made. All but sim_make_fields are
+ * collective; false with the reason, on all ranks, where a part cannot be had ---- */
 
-/* The parts of a simulation, made as its plan has them; what is there already stays. For sim_create, and for
- * the trials that the plan asks for while it is made. All but sim_make_fields are collective. */
 void sim_make_fields(sim *s);
-/* Streams and the stencil's pass; the pass anew where the plan now takes other blocks of steps. */
-void sim_make_pass(sim *s);
-/* The pass over the transposed field, for kinds that go by lines. */
-void sim_make_transposed_pass(sim *s);
-/* Steps with in-kernel exchange; false with the reason, on all ranks. */
-bool sim_make_inkernel(sim *s, sentence *why);
-/* The memory and links of persistent passes; false with the reason, on all ranks. */
+/* Streams and the passes of stencils; the pass anew where the plan now takes other blocks of steps. */
+void sim_make_passes(sim *s);
+/* The memory and links of persistent passes. */
 bool sim_make_persistent(sim *s, sentence *why);
-/* The distributed transposes over t; false with the reason, on all ranks, where it cannot carry them. */
+/* The distributed transposes over t. */
 bool sim_make_redists(sim *s, transport_kind t, sentence *why);
 /* All of them, once the plan is complete. */
 void sim_make_parts(sim *s);

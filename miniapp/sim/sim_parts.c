@@ -54,59 +54,41 @@ static void make_streams(sim *s)
     for (int i = 0; i < 2; i++) DEVICE_CALL(s->dev, event_create, true, &s->stamp[i]);
 }
 
-/* Fields of blocks of steps, where single steps have turned out to be faster. */
-static void leave_two_fields(sim *s)
-{
-    if (s->plan.block_steps > 1) return;
-    free_device(s, s->now.prev);
-    free_device(s, s->next.prev);
-    alternate(s);
-}
-
-static step_setup setup_of(const sim *s, const plan_grid *g, const boundary *sides,
-                           const transport_choice *choice)
-{
-    return (step_setup){ .dev = s->dev,
-                         .dec = &g->dec,
-                         .shape = &g->shape,
-                         .sides = sides,
-                         .op = &s->prob.op,
-                         .streams = s->plan.streams,
-                         .block_steps = 1,
-                         .choice = choice,
-                         .comm = s->top.comm };
-}
-
-void sim_make_pass(sim *s)
-{
-    const plan *p = &s->plan;
-    sim_make_fields(s);
-    make_streams(s);
-    if (s->pass.halo && s->pass.of.block_steps == p->block_steps && !s->pass.of.persistent == !p->persistent)
-        return;
-    if (s->pass.halo) {
-        step_pass_destroy(&s->pass);
-        leave_two_fields(s);
-    }
-    step_setup of = setup_of(s, &p->grid, &s->cfg->grid.sides, &p->choice);
-    of.block_steps = p->block_steps;
-    if (p->persistent) of.persistent = &s->persistent.memory;
-    step_pass_create(&s->pass, &of);
-}
-
-void sim_make_transposed_pass(sim *s)
+void sim_make_passes(sim *s)
 {
     const plan *p = &s->plan;
     const boundary *sides = &s->cfg->grid.sides;
     const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
-    if (s->transposed.pass.halo) return;
-    const step_setup of = setup_of(s, &p->transposed_grid, &transposed_sides, &p->transposed_choice);
+    step_setup of = { .dev = s->dev,
+                      .dec = &p->grid.dec,
+                      .shape = &p->grid.shape,
+                      .sides = sides,
+                      .op = &s->prob.op,
+                      .streams = p->streams,
+                      .block_steps = p->block_steps,
+                      .persistent = p->persistent ? &s->persistent.memory : NULL,
+                      .choice = &p->choice,
+                      .comm = s->top.comm };
+    sim_make_fields(s);
+    make_streams(s);
+    if (s->pass.halo &&
+        (s->pass.of.block_steps != p->block_steps || s->pass.of.persistent != of.persistent)) {
+        step_pass_destroy(&s->pass);
+        if (p->block_steps == 1) { /* single steps have turned out to be faster */
+            free_device(s, s->now.prev);
+            free_device(s, s->next.prev);
+            alternate(s);
+        }
+    }
+    of.field[0] = s->now;
+    of.field[1] = s->next;
+    if (!s->pass.halo) step_pass_create(&s->pass, &of);
+    if (!config_kind_of(s->cfg)->by_lines || s->transposed.pass.halo) return;
+    of.dec = &p->transposed_grid.dec;
+    of.shape = &p->transposed_grid.shape;
+    of.sides = &transposed_sides;
+    of.choice = &p->transposed_choice;
     step_pass_create(&s->transposed.pass, &of);
-}
-
-bool sim_make_inkernel(sim *s, sentence *why)
-{
-    return inkernel_pass_create(&s->pass, (void *[]){ s->now.u, s->next.u }, why);
 }
 
 /* Tiles are cut alike if as many bytes are wanted for as many cells; so is what is to be waited for. */
@@ -176,15 +158,15 @@ void sim_make_parts(sim *s)
     if (!p->persistent) peer_destroy(&s->persistent.peers);
     if (p->persistent && !sim_make_persistent(s, &why))
         check_fail(__FILE__, __LINE__, "persistent passes", why.text);
-    if (kind->stencil) sim_make_pass(s);
-    if (kind->by_lines) sim_make_transposed_pass(s);
-    if (kind->stencil) step_pass_set_form(&s->pass, p->form);
+    if (kind->stencil) {
+        sim_make_passes(s);
+        step_pass_set_form(&s->pass, p->form);
+    }
     if (kind->transposes && !sim_make_redists(s, p->redist_transport, &why))
         check_fail(__FILE__, __LINE__, "transposes", why.text);
     s->streams.feed = p->feed;
-    if (p->feed != CONFIG_FEED_GRAPH) return;
-    const step_levels fields[2] = { s->now, s->next };
-    s->batch = graph_batch_create(&s->streams, &s->pass, fields, s->cfg->time.norm_every == 1);
+    if (p->feed == CONFIG_FEED_GRAPH)
+        s->batch = graph_batch_create(&s->streams, &s->pass, s->cfg->time.norm_every == 1);
 }
 
 void sim_destroy(sim *s)

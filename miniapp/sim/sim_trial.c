@@ -79,9 +79,8 @@ static bool can(void *context, const plan *p, plan_part what, transport_kind ove
 {
     sim *s = sim_of(context);
     if (what == PLAN_TRANSPOSES) return transposes(context, over, why);
-    sim_make_pass(s);
-    if (what == PLAN_IN_KERNEL) return sim_make_inkernel(s, why);
-    if (config_kind_of(s->cfg)->by_lines) sim_make_transposed_pass(s);
+    sim_make_passes(s);
+    if (what == PLAN_IN_KERNEL) return inkernel_pass_create(&s->pass, why);
     const halo *made[] = { s->pass.halo, s->pass.prev_halo, s->transposed.pass.halo };
     for (int i = 0; i < 3; i++)
         if (made[i] && halo_refused(made[i])[0]) return sentence_refuse(why, "%s", halo_refused(made[i]));
@@ -177,7 +176,7 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
     const bool host = s->dev->kind == DEVICE_HOST;
     const decomp *dec = &p->grid.dec;
     box cells = field_own(&p->grid.shape);
-    sim_make_pass(s);
+    sim_make_passes(s);
     if (host && !config_two_d(s->cfg))
         cells.x1 = box_width(cells) > host_cells ? cells.x0 + host_cells : cells.x1;
     else if (host && box_cells(cells) > host_cells) cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
@@ -198,7 +197,7 @@ static double persistent(void *context, const plan *p, int steps, sentence *why)
 {
     sim *s = sim_of(context);
     plan_way way = { .what = steps };
-    sim_make_pass(s);
+    sim_make_passes(s);
     if (!sim_make_persistent(s, why)) return INFINITY;
     sim_touch(s);
     lengths_s(&(passes){ .s = s, .persistent = true, .variants = 1,
@@ -218,7 +217,7 @@ static void forms(void *context, const plan *p, plan_way way[], int count)
     sim *s = sim_of(context);
     double seconds[STEP_FORMS];
     passes t = { .s = s, .way = way, .launches = FORM_PASSES };
-    sim_make_pass(s);
+    sim_make_passes(s);
     sim_touch(s);
     (void)form_s(&t, 0);
     t.launches = trial_repeats(form_s(&t, 0), batch_s, FORM_PASSES, PASSES_MAX);

@@ -14,23 +14,18 @@ _Static_assert(1 << (SIZES - 1) == GRAPH_BATCH_STEPS_MAX &&
 enum { PLAIN = INKERNEL_PASS_SLOTS, ALONE, KINDS };
 
 struct graph_batch {
-    step_streams *s; /* not owned, as are: */
+    step_streams *s; /* not owned, as is: */
     step_pass *p;
-    step_levels field[2];
     bool every_norm; /* every_norm: with norms every step has one, else the last one alone */
     int epochs;      /* with in-kernel exchange INKERNEL_EPOCHS; else 2: the buffers alternate */
     device_graph *graph[INKERNEL_EPOCHS][SIZES][KINDS]; /* [epoch of the first level]; NULL: not captured
                                                          * yet */
 };
 
-graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm)
+graph_batch *graph_batch_create(step_streams *s, step_pass *p, bool every_norm)
 {
     graph_batch *b = CHECK_ALLOC(calloc(1, sizeof *b));
-    *b = (graph_batch){ .s = s,
-                        .p = p,
-                        .field = { fields[0], fields[1] },
-                        .every_norm = every_norm,
-                        .epochs = step_in_kernel(p) ? INKERNEL_EPOCHS : 2 };
+    *b = (graph_batch){ s, p, every_norm, .epochs = step_in_kernel(p) ? INKERNEL_EPOCHS : 2 };
     return b;
 }
 
@@ -59,8 +54,8 @@ static device_graph *graph_of(graph_batch *b, int epoch, int size, int kind)
         const bool norm = n >= steps - norms;
         const int from = (epoch + n) % INKERNEL_EPOCHS;
         step_take(s, b->p,
-                  (step_job){ .next = b->field[from % 2],
-                              .cur = b->field[1 - from % 2],
+                  (step_job){ .next = b->p->of.field[from % 2],
+                              .cur = b->p->of.field[1 - from % 2],
                               .steps = b->p->of.block_steps,
                               .exchange = kind != ALONE,
                               .epoch = from,
@@ -86,7 +81,7 @@ void graph_batch_launch(graph_batch *b, step_job *j, int64_t steps)
     const bool norms = j->norm != NULL;
     assert(!norms || (j->exchange && step_can_change(b->p)));
     assert(!norms || !b->every_norm || (steps & (steps - 1)) == 0); /* one graph: its norms are one run */
-    int epoch = step_in_kernel(b->p) ? j->epoch : j->next.u == b->field[1].u;
+    int epoch = step_in_kernel(b->p) ? j->epoch : j->next.u == b->p->of.field[1].u;
     for (int64_t left = steps; left > 0;) {
         int size = SIZES - 1;
         while (1 << size > left) size--;

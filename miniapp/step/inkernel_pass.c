@@ -13,12 +13,11 @@
 #include "transports/peer.h"
 
 struct inkernel_pass {
-    const step_setup *of; /* the step's pass owns both */
-    peer *peers;          /* NULL: no neighbours */
-    void *field[2];
+    const step_setup *of;    /* the step's pass owns both */
+    peer *peers;             /* NULL: no neighbours */
     size_t inbox_bytes;      /* of a level's ghosts (inkernel_plan.h), of the rank that needs most, as the
                               * second one lies behind the first */
-    inkernel_step linked[2]; /* [i] writes field[i] */
+    inkernel_step linked[2]; /* [i] writes of->field[i] */
     int epoch;               /* of the present level; its parity says which field the next step writes */
     uint64_t *change;        /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its
                               * own; NULL: none */
@@ -90,17 +89,17 @@ static bool make_plans(inkernel_pass *p, const boundary *sides, const inkernel_l
     return ok;
 }
 
-bool inkernel_pass_create(step_pass *pass, void *const fields[2], sentence *why)
+bool inkernel_pass_create(step_pass *pass, sentence *why)
 {
     const step_setup *of = &pass->of;
     const field_shape *f = of->shape;
-    inkernel_level level[2] = { { .field = fields[0] }, { .field = fields[1] } };
+    inkernel_level level[2] = { { .field = of->field[0].u }, { .field = of->field[1].u } };
     const bool fits = f->depth_y > 0 && f->nx >= of->op->radius && f->ny >= of->op->radius;
     if (pass->inkernel) return true;
     if (!agree_all(fits && of->dev->stencil_inkernel_can(of->dev, false), of->comm))
         return sentence_refuse(why, "in-kernel exchange exists for 2D stencils on GPUs only");
     inkernel_pass *p = pass->inkernel = CHECK_ALLOC(calloc(1, sizeof *p));
-    *p = (inkernel_pass){ .of = of, .field = { fields[0], fields[1] } };
+    p->of = of;
     bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, level, why);
     pass->takes_norms = ok && of->dev->stencil_inkernel_can(of->dev, true);
     if (pass->takes_norms) make_changes(p);
@@ -133,7 +132,7 @@ static void start(step_streams *s, step_pass *pass, void *next, void *cur)
         DEVICE_CALL(d, boundary_fill, p->of->shape, both[i], &pass->sides, pass->ghosts, pass->ghosts_count,
                     s->comm);
     pass->inkernel_generation = s->generation;
-    p->epoch = next == p->field[1];
+    p->epoch = next == p->of->field[1].u;
     DEVICE_CALL(d, stream_sync, s->comm); /* the ghosts are there: steps go to another stream */
     if (!p->peers) return;
     MPI_CHECK(ranks_barrier(p->of->comm)); /* no rank's kernels run: none stores words */
@@ -152,8 +151,8 @@ void step_ready(step_streams *s, step_pass *pass, step_job *j)
     if (!step_in_kernel(pass)) return;
     if (!j->exchange) pass->inkernel_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
     else if (pass->inkernel_generation != s->generation) start(s, pass, j->next.u, j->cur.u);
-    j->epoch = j->exchange ? p->epoch : j->next.u == p->field[1];
-    assert(p->field[j->epoch % 2] == j->next.u);
+    j->epoch = j->exchange ? p->epoch : j->next.u == p->of->field[1].u;
+    assert(p->of->field[j->epoch % 2].u == j->next.u);
     j->rides = (inkernel_pass_norm){ p->slot, 0, j->norm != NULL };
 }
 
@@ -177,6 +176,7 @@ static void cut_links(inkernel_step *step)
 void inkernel_pass_step(inkernel_pass *p, const step_job *j, device_stream *s)
 {
     device *d = p->of->dev;
+    const step_levels *const field = p->of->field;
     const int i = j->epoch % 2;
     const inkernel_pass_norm norm = j->rides;
     inkernel_step step = p->linked[i];
@@ -187,7 +187,7 @@ void inkernel_pass_step(inkernel_pass *p, const step_job *j, device_stream *s)
         step.change = norm_at(p, norm.slot, norm.number);
         step.clear = norm_at(p, slot, slot == norm.slot ? norm.number + 1 : 0);
     }
-    DEVICE_CALL(d, stencil_inkernel, p->of->shape, p->field[i], p->field[1 - i], j->cur.prev, &step, s);
+    DEVICE_CALL(d, stencil_inkernel, p->of->shape, field[i].u, field[1 - i].u, j->cur.prev, &step, s);
 }
 
 void step_taken(step_streams *s, step_pass *pass, const step_job *j, int64_t steps)

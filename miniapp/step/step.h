@@ -22,13 +22,11 @@
 typedef enum step_form { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_IN_KERNEL, STEP_FORMS } step_form;
 extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
 
-/* ---- step_probe.c: measuring one step, by what is recorded at its points, an event on the device and the
- * host's time; and what a profiler is told at all of them, measured or not (device/nvtx.h) ---- */
-
 enum { STEP_STREAMS_MAX = 64 };
 
-/* Where step.c is. The exchange lasts from PACK to POSTED and from RESUME to RECEIVED: between the two its
- * stream is idle. A step that is one launch has the first and the last point alone. */
+/* Where step.c is: a profiler is told at all points (device/nvtx.h), and a probe records an event on the
+ * device and the host's time. The exchange lasts from PACK to POSTED and from RESUME to RECEIVED: between the
+ * two its stream is idle. A step that is one launch has the first and the last point alone. */
 enum step_point {
     STEP_ENTER, /* on stream 0, as LEAVE; the others on the comm stream */
     STEP_PACK,
@@ -49,11 +47,9 @@ typedef struct step_probe {
     bool exchanged;                 /* a halo was: the host's times from POSTED to RECEIVED hold */
 } step_probe;
 
-/* streams: at most. */
-void step_probe_create(step_probe *p, device *d, int streams);
+void step_probe_create(step_probe *p, device *d, int streams); /* at most */
 void step_probe_destroy(step_probe *p, device *d);
-/* The step gets to this point of stream s: ends a profiler's range, records time and event, begins the next
- * range, as the point has them. p may be NULL. */
+/* The step gets to this point of stream s. p may be NULL. */
 void step_probe_mark(step_probe *p, device *d, int point, device_stream *s);
 
 /* The streams one rank computes with; shared by all passes of a step. */
@@ -69,6 +65,11 @@ typedef struct step_streams {
 void step_streams_create(step_streams *s, device *d, int count, config_feed feed);
 void step_streams_destroy(step_streams *s);
 
+/* A level and, where the step reads two, the one before it (else NULL). */
+typedef struct step_levels {
+    void *u, *prev;
+} step_levels;
+
 /* The work that a pass is made for. dev, dec, shape, op and persistent live as long as the pass; nothing is
  * owned. */
 typedef struct step_setup {
@@ -79,14 +80,15 @@ typedef struct step_setup {
     const stencil *op;
     int streams;     /* that compute the interior */
     int block_steps; /* that one pass takes at most: 1, or as temporal_steps gave for the bound stencil */
-    const persistent_memory
-        *persistent; /* not NULL: passes are persistent (device.h), on one stream, without ghosts */
+    const persistent_memory *persistent; /* not NULL: such passes (device.h), on one stream, without ghosts */
+    step_levels field[2]; /* between which levels alternate: one of even epoch writes the first. A single step
+                           * of two levels writes over the level before: { a, b } and { b, a } */
     const transport_choice *choice; /* of each link of the halo */
     MPI_Comm comm;
 } step_setup;
 
-/* Steps with in-kernel exchange (kernels/core/inkernel.h) of one field whose levels alternate between two
- * buffers: the plans for both, the neighbours' inboxes, and the epoch on which all ranks agree. */
+/* Steps with in-kernel exchange (kernels/core/inkernel.h): the plans for both fields, the neighbours'
+ * inboxes, and the epoch on which all ranks agree. */
 typedef struct inkernel_pass inkernel_pass;
 
 /* Norms come in runs, of steps that are enqueued together, and the host reads the last one of each run. There
@@ -96,8 +98,6 @@ enum { INKERNEL_PASS_SLOTS = 3, INKERNEL_PASS_NORMS_MAX = 32 };
 typedef struct inkernel_pass_norm {
     int slot, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
 } inkernel_pass_norm;
-
-/* ---- step.c, step_pass.c ---- */
 
 /* One stencil pass over one field: where its cells and ghosts are and who brings them. */
 typedef struct step_pass {
@@ -119,11 +119,6 @@ typedef struct step_pass {
     uint64_t inkernel_generation; /* of the level whose ghosts are in place for it */
 } step_pass;
 
-/* A level and, where the step reads two, the one before it (else NULL). */
-typedef struct step_levels {
-    void *u, *prev;
-} step_levels;
-
 /* Collective, as is destroy. */
 void step_pass_create(step_pass *p, const step_setup *of);
 /* Between passes: in that form, at first overlapped, from now on. Exchange first is of blocks alone,
@@ -138,17 +133,17 @@ void step_begin_generation(step_streams *s);
 /* next from cur: a step, or a block of steps. */
 typedef struct step_job {
     step_levels next,
-        cur;       /* a step writes next.u alone, which may be cur.prev; a block's fields all differ */
-    int steps;     /* 1; of a block as temporal_steps gave them, of a persistent pass any */
-    bool exchange; /* false: without the halo (stale ghosts), to time the step without communication */
-    uint64_t
-        *norm; /* not NULL: max |next - cur| of this rank's last step is taken: by a block of as many steps as
-                * temporal_steps gave or a persistent pass to there, by a step in its inkernel_pass */
+        cur;        /* a step writes next.u alone, which may be cur.prev; a block's fields all differ */
+    int steps;      /* 1; of a block as temporal_steps gave them, of a persistent pass any */
+    bool exchange;  /* false: without the halo (stale ghosts), to time the step without communication */
+    uint64_t *norm; /* not NULL: max |next - cur| of this rank's last step is taken, to there by a block of as
+                     * many steps as temporal_steps gave or a persistent pass, else in the inkernel_pass */
     step_probe *probe; /* may be NULL */
     int epoch;         /* of cur: its level mod INKERNEL_EPOCHS; with in-kernel exchange alone, as is: */
     inkernel_pass_norm rides; /* the norm that the step takes */
 } step_job;
-/* Afterwards the invariant holds for next. The same work every time, which may be captured. */
+/* Enqueues it; afterwards the invariant holds for next. The same work for the same job, which may be
+ * captured. */
 void step_take(step_streams *s, step_pass *p, step_job j);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
@@ -157,10 +152,10 @@ static inline bool step_can_change(const step_pass *p) { return step_in_kernel(p
 
 /* ---- inkernel_pass.c ---- */
 
-/* Collective. Makes pass->inkernel, if it is not there, of the two buffers, which are not owned; the device's
- * bound stencil is the step's. False on all ranks, with the reason, where a rank cannot take such steps: the
- * device, the grid, a neighbour out of reach. */
-bool inkernel_pass_create(step_pass *pass, void *const fields[2], sentence *why);
+/* Collective. Makes pass->inkernel, if it is not there; the device's bound stencil is the step's. False on
+ * all ranks, with the reason, where a rank cannot take such steps: the device, the grid, a neighbour out of
+ * reach. */
+bool inkernel_pass_create(step_pass *pass, sentence *why);
 /* Collective. */
 void inkernel_pass_destroy(inkernel_pass **p);
 /* Around `steps` steps with in-kernel exchange that are enqueued together, never captured; else nothing.
@@ -169,14 +164,13 @@ void inkernel_pass_destroy(inkernel_pass **p);
  * the host; it is read before the next run but one is enqueued. */
 void step_ready(step_streams *s, step_pass *p, step_job *j);
 void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps);
-/* Enqueues the step of all own cells on s, with the norms of a run in their order. A step enqueued with the
- * same arguments is the same work every time and may be captured. */
+/* The step of all own cells, on s, as step_take; the norms of a run in their order. */
 void inkernel_pass_step(inkernel_pass *p, const step_job *j, device_stream *s);
 /* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;
  * waits for it. */
 uint64_t inkernel_pass_change(inkernel_pass *p, int later);
 
-/* ---- step.c, step_pass.c ---- */
+/* ---- measuring ---- */
 
 /* Cells that one block of `steps` steps moves between memory and its kernels: what boxes that meet read twice
  * counts twice; strips and tiles of the kernels are not counted. */
@@ -184,27 +178,23 @@ int64_t step_pass_moved_cells(const step_pass *p, int steps);
 /* Bytes that this rank sends in an exchange. */
 int64_t step_pass_sent_bytes(const step_pass *p);
 
-/* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm
- * stream. */
+/* The exchange of cur's halo with nothing beside it; enqueued on the comm stream. */
 void step_exchange(step_streams *s, step_pass *p, step_levels cur);
 
 /* ---- graph_batch.c ---- */
 
-/* Steps launched many at a time (feed = graph): a captured graph holds up to GRAPH_BATCH_STEPS_MAX of them,
- * so that the host enqueues once for all, and the device goes from one step to the next without it.
- *
- * There is a graph for every power of two of steps, for every epoch of the level it starts from (step.h:
- * buffers alternate, and flag-in-data words hold the epoch), and for every slot of norms; a batch of steps is
- * a few of them. Graphs keep the kernels' arguments, so whatever else changes from step to step (the parity
- * of inboxes) is counted on the device. Only for halos whose transports need no host. */
+/* Steps launched many at a time (feed = graph): the host enqueues once for all of a captured graph, and the
+ * device goes from one step to the next without it. Graphs keep the kernels' arguments, so there is one for
+ * every power of two of steps up to GRAPH_BATCH_STEPS_MAX, for every epoch of the level it starts from, and
+ * for every slot of norms; what else changes from step to step (the parity of inboxes) is counted on the
+ * device. Only for halos whose transports need no host. */
 enum { GRAPH_BATCH_STEPS_MAX = 32 };
 
 typedef struct graph_batch graph_batch;
 
-/* fields: what levels alternate between, of which a level of even epoch writes the first; a single step of
- * two levels writes over the level before: { a, b } and { b, a }. All outlive the batch. every_norm: where
- * norms are asked for, all steps have one; else the last of graph_batch_launch's. */
-graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm);
+/* Both outlive the batch. every_norm: where norms are asked for, all steps have one; else the last of
+ * graph_batch_launch's. */
+graph_batch *graph_batch_create(step_streams *s, step_pass *p, bool every_norm);
 void graph_batch_destroy(graph_batch **b);
 /* Captures what is not yet, so that nothing is left to the loop. */
 void graph_batch_prepare(graph_batch *b, bool change);

@@ -225,7 +225,7 @@ static void set_in_kernel(sim *s)
     sentence why;
     if (s->dev->kind == DEVICE_CUDA || s->transposed.to || !config_two_d(s->cfg)) return;
     host_inkernel_give(s->dev, s->cfg->problem.radius);
-    assert_true(sim_make_inkernel(s, &why));
+    assert_true(inkernel_pass_create(&s->pass, &why));
     step_pass_set_form(&s->pass, STEP_IN_KERNEL);
     assert_true(sim_norms_ride(s) == !s->prob.op.has_prev);
 }
