@@ -56,6 +56,12 @@ typedef struct sim_persistent {
     persistent_memory memory; /* this rank's, and that of those that own the rows above and below */
 } sim_persistent;
 
+/* Does MPI take device buffers? */
+typedef struct sim_aware {
+    bool known, works;
+    sentence why; /* it does not */
+} sim_aware;
+
 typedef struct sim {
     const config *cfg;
     problem prob;
@@ -80,6 +86,7 @@ typedef struct sim {
     int64_t level;                    /* now's: steps done since step 0 */
     int64_t passes;                   /* that made levels, each of a block of steps */
     int64_t norm_level;               /* whose norm came with its step last; -1: none has */
+    sim_aware aware;
     sim_create_seconds created;
 } sim;
 
@@ -209,16 +216,9 @@ void sim_trial_choose_variant(sim *s);
 const char *sim_trial_variant_name(const sim *s, int variant);
 
 /* The plan's questions, answered by trials of a few passes and exchanges on the run's own fields, of which
- * the slowest rank decides. Collective; they cost the fields' values. */
-typedef struct sim_trial {
-    sim *s;
-    double probes_s;         /* that the transports' first exchanges took so far */
-    bool aware_known, aware; /* aware_works's answer */
-    sentence aware_why;
-} sim_trial;
-
-/* t outlives the answer. how_long: else only what can be had is asked. */
-plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long);
+ * the slowest rank decides. Collective; they cost the fields' values. how_long: else only what can be had is
+ * asked. */
+plan_trial sim_trial_of(sim *s, bool how_long);
 
 /* ---- sim_parts.c: the parts of a simulation, made as its plan has them; what is there already stays. For
  * sim_create, and for the trials that the plan asks for while it is made. All but sim_make_fields are

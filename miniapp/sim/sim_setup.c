@@ -59,7 +59,6 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
     const plan_room mine = room_of(s, d);
     plan_room *const room = CHECK_CALLOC(top->ranks, sizeof mine);
     sentence no_graphs;
-    sim_trial t;
     plan_facts f = { .device = d->kind,
                      .through = through,
                      .threads = d->threads,
@@ -77,7 +76,7 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
     MPI_CHECK(ranks_allreduce(&f.most_on_device, 1, MPI_INT, MPI_MAX, top->comm));
     sentence_set(&no_graphs, "%s", d->no_graphs ? d->no_graphs : "");
     if (!agree_or_say(!d->no_graphs, &no_graphs, top->comm)) f.no_graphs = no_graphs.text;
-    const plan_trial trial = sim_trial_of(&t, s, how_long);
+    const plan_trial trial = sim_trial_of(s, how_long);
     const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &f, &trial }, why);
     free(room);
     return status;

@@ -9,45 +9,27 @@
 #include "ranks/timer.h"
 #include "ranks/trial.h"
 
-static sim *sim_of(void *context) { return ((sim_trial *)context)->s; }
-
 /* ---- transports ---- */
 
-/* Limits the first exchanges over all transports; children that try a device-aware MPI come on top. */
-static const double probes_budget_s = 0.5;
-
 /* Does MPI take device buffers? Asked once, and only if it matters: it takes a child process. */
-static bool aware_works(sim_trial *t, sentence *why)
+static bool aware_works(sim *s, sentence *why)
 {
-    sim *s = t->s;
-    if (!t->aware_known) {
-        t->aware = topology_probe_aware(&s->top, s->dev, TOPOLOGY_SELF_EXE, &t->aware_why);
-        t->aware_known = true;
-        if (!t->aware && s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
+    sim_aware *a = &s->aware;
+    if (!a->known) {
+        a->works = topology_probe_aware(&s->top, s->dev, TOPOLOGY_SELF_EXE, &a->why);
+        a->known = true;
+        if (!a->works && s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
             plan_add_note(&s->plan, false,
                           "this MPI claims CUDA support, but %s; messages go through host buffers",
-                          t->aware_why.text);
+                          a->why.text);
     }
-    if (!t->aware) *why = t->aware_why;
-    return t->aware;
-}
-
-static bool serves(sim_trial *t, const transport_trial *of, const bool toward[], transport_kind over,
-                   sentence *why)
-{
-    if (over == TRANSPORT_AWARE && !aware_works(t, why)) return false;
-    if (timer_slowest_s(t->probes_s, of->comm) >= probes_budget_s)
-        return sentence_refuse(why, "there was no time left to try it");
-    const double begin_s = timer_now_s();
-    const bool it_does = transport_trial_serves(of, toward, over, why);
-    t->probes_s += timer_now_s() - begin_s;
-    return it_does;
+    if (!a->works) *why = a->why;
+    return a->works;
 }
 
 static void exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
 {
-    sim_trial *t = context;
-    sim *s = t->s;
+    sim *s = context;
     plan_exchange *e = &p->exchange;
     const plan_grid *g = e->grid;
     transport_kind those[TRANSPORT_KINDS];
@@ -59,26 +41,29 @@ static void exchange(void *context, plan *p, link_kind kind, const transport_kin
     void *const field = g == &s->plan.grid ? s->now.u : s->transposed.field[0];
     const transport_trial of = { &g->dec, s->dev, &g->shape, field, e->depth, e->corners, s->top.comm };
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) toward[k] = e->kind[k] == (int)kind;
-    for (int i = 0; i < count; i++)
-        if (serves(t, &of, toward, over[i], &e->why[over[i]][kind])) those[n++] = over[i];
+    for (int i = 0; i < count; i++) {
+        sentence *const why = &e->why[over[i]][kind];
+        if (over[i] == TRANSPORT_AWARE && !aware_works(s, why)) continue;
+        if (transport_trial_serves(&of, toward, over[i], why)) those[n++] = over[i];
+    }
     transport_trial_times(&of, toward, those, n, seconds);
     for (int i = 0; i < n; i++) e->slowest_s[those[i]][kind] = seconds[i];
     s->created.transport_s += timer_now_s() - begin_s;
 }
 
-static bool transposes(sim_trial *t, transport_kind over, sentence *why)
+static bool transposes(sim *s, transport_kind over, sentence *why)
 {
     const double begin_s = timer_now_s();
-    const bool served = over == TRANSPORT_AWARE ? aware_works(t, why) : sim_make_redists(t->s, over, why);
-    t->s->created.transport_s += timer_now_s() - begin_s;
+    const bool served = over == TRANSPORT_AWARE ? aware_works(s, why) : sim_make_redists(s, over, why);
+    s->created.transport_s += timer_now_s() - begin_s;
     return served;
 }
 
 /* Halos may be refused although their transports have passed a trial. */
 static bool can(void *context, const plan *p, plan_part what, transport_kind over, sentence *why)
 {
-    sim *s = sim_of(context);
-    if (what == PLAN_TRANSPOSES) return transposes(context, over, why);
+    sim *s = context;
+    if (what == PLAN_TRANSPOSES) return transposes(s, over, why);
     sim_make_passes(s);
     if (what == PLAN_IN_KERNEL) return inkernel_pass_create(&s->pass, why);
     const halo *made[] = { s->pass.halo, s->pass.prev_halo, s->transposed.pass.halo };
@@ -172,7 +157,7 @@ static double exchanges_s(void *context, int way) { return sim_exchange_s(contex
  * after it. */
 static void blocks(void *context, const plan *p, plan_way way[], int count)
 {
-    sim *s = sim_of(context);
+    sim *s = context;
     const bool host = s->dev->kind == DEVICE_HOST;
     const decomp *dec = &p->grid.dec;
     box cells = field_own(&p->grid.shape);
@@ -195,7 +180,7 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
 /* One launch of `steps` steps, or several of a few. */
 static double persistent(void *context, const plan *p, int steps, sentence *why)
 {
-    sim *s = sim_of(context);
+    sim *s = context;
     plan_way way = { .what = steps };
     sim_make_passes(s);
     if (!sim_make_persistent(s, why)) return INFINITY;
@@ -214,7 +199,7 @@ static double form_s(void *context, int way)
 
 static void forms(void *context, const plan *p, plan_way way[], int count)
 {
-    sim *s = sim_of(context);
+    sim *s = context;
     double seconds[STEP_FORMS];
     passes t = { .s = s, .way = way, .launches = FORM_PASSES };
     sim_make_passes(s);
@@ -231,17 +216,6 @@ static void forms(void *context, const plan *p, plan_way way[], int count)
 static device_variants *variants_of(const sim *s)
 {
     return s->plan.block_steps == 1 ? &s->dev->stencil_variants : &s->dev->temporal_variants;
-}
-
-/* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; visits to a device,
- * which are long, on some chunks. */
-static box variant_cells(const sim *s)
-{
-    const field_shape *f = &s->plan.grid.shape;
-    box cells = field_own(f);
-    const int64_t rows = VISIT_SLOTS * s->plan.window.slot_rows;
-    if (rows > 0 && rows < box_height(cells)) cells.y1 = cells.y0 + rows;
-    return cells;
 }
 
 /* The time that a pass of the run takes with that variant: bare passes, of blocks of steps a few, one behind
@@ -277,9 +251,11 @@ void sim_trial_choose_variant(sim *s)
     double seconds[DEVICE_VARIANTS_MAX];
     if (s->cfg->run.tune == CONFIG_TUNE_OFF || !config_kind_of(s->cfg)->stencil || p->persistent) return;
     const int count = single ? variants_of(s)->count : block_variants(s);
-    passes t = { .s = s,
-                 .cells = variant_cells(s),
-                 .launches = single || p->window.slot_rows > 0 ? 1 : BLOCK_PASSES };
+    const int64_t rows = VISIT_SLOTS * p->window.slot_rows;
+    passes t = { s, field_own(&p->grid.shape), .launches = single || rows > 0 ? 1 : BLOCK_PASSES };
+    /* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; visits to a device,
+     * which are long, on some chunks. */
+    if (rows > 0 && rows < box_height(t.cells)) t.cells.y1 = t.cells.y0 + rows;
     assert(count <= DEVICE_VARIANTS_MAX);
     if (count < 2) return;
     const double begin_s = timer_now_s();
@@ -299,10 +275,8 @@ void sim_trial_choose_variant(sim *s)
     s->created.tune_s = timer_now_s() - begin_s;
 }
 
-plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long)
+plan_trial sim_trial_of(sim *s, bool how_long)
 {
-    *t = (sim_trial){ .s = s };
-    const plan_trial had = { .context = t, .can = can };
-    const plan_trial all = { t, exchange, can, blocks, persistent, forms };
-    return how_long ? all : had;
+    if (!how_long) return (plan_trial){ .context = s, .can = can };
+    return (plan_trial){ s, exchange, can, blocks, persistent, forms };
 }
