@@ -225,8 +225,7 @@ static int check_device(topology *top, device *d, const check_request *ask, cons
     if (machine) json_object_set_new(head, "machine", machine);
     int status = agree_worst(top->rank == 0 ? may_begin(&c, &r, &why) : 0, &why, top->comm);
     if (status == 0) {
-        watchdog_counts_rounds();
-        watchdog_start(ask->stall_limit_s);
+        watchdog_start(ask->stall_limit_s, true);
         status = run_rounds(&c, head, &r);
     } else (void)cmd_say(status, "%s", why.text);
     check_close(&c);

@@ -207,7 +207,7 @@ static int run_it(run *r)
     sentence why = { "" };
     sim *s = &r->sim;
     r->checkpoints = (saver){ .sim = s, .ticks = &r->ticks, .deck_text = r->ask.deck_text };
-    watchdog_start(r->ask.cfg.run.stall_limit_s);
+    watchdog_start(r->ask.cfg.run.stall_limit_s, false);
     int status = sim_create(s, &r->ask.cfg, !r->ask.dry_run, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])

@@ -1,7 +1,6 @@
 #include "run/loop.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ranks/check.h"
@@ -12,20 +11,13 @@
 
 /* ---- what pairs show ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median and the longer half of its confidence interval: by the binomial distribution the second smallest
  * and the second largest of 9 samples enclose the median with 96 %, whatever the distribution. */
 static double median_of(const double samples[OVERLAP_PAIRS], double *uncertainty)
 {
     double sorted[OVERLAP_PAIRS];
     memcpy(sorted, samples, sizeof sorted);
-    qsort(sorted, OVERLAP_PAIRS, sizeof *sorted, ascending);
-    const double middle = sorted[OVERLAP_PAIRS / 2];
+    const double middle = timer_percentiles_of(sorted, OVERLAP_PAIRS).p50; /* which sorts them */
     *uncertainty = fmax(sorted[OVERLAP_PAIRS - 2] - middle, middle - sorted[1]);
     return middle;
 }

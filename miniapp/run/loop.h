@@ -8,15 +8,13 @@
 #include "sim/sim.h"
 #include "state/state_write.h"
 
-/* ---- clock.c ---- */
+/* ---- clock.c: how long steps take ---- */
 
-/* How long steps take: a time stamp on the main stream after every step, or after every few that were
- * enqueued at once and count as equal steps of their mean, read back long after it passed, so that the device
- * never waits for the host. The host stays near: it waits before more than CLOCK_LEAD_S of steps are
- * enqueued, since a signal or a checkpoint would come after all of them; but never for the last
- * CLOCK_TICKS_AHEAD ticks. A pause is left out by a tick of no steps behind it. */
+/* A time stamp on the main stream after every step, or after every few that were enqueued at once and count
+ * as equal steps of their mean, read back long after it passed, so that the device never waits for the host.
+ * The host stays near: it waits before more than CLOCK_LEAD_S of steps are enqueued, since a signal or a
+ * checkpoint would come after all of them; but never for the last CLOCK_TICKS_AHEAD ticks. */
 enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3 };
-
 static const double CLOCK_LEAD_S = 0.1;
 
 typedef struct clock_steps {
@@ -39,17 +37,10 @@ void clock_destroy(clock_steps *c);
 /* After `steps` steps were enqueued; 0, before the first step and after every pause: what was enqueued since
  * the last tick, and the time that passed, are no step's. */
 void clock_tick(clock_steps *c, int steps);
-/* Waits for what is outstanding. */
-void clock_flush(clock_steps *c);
+void clock_flush(clock_steps *c); /* waits for what is outstanding */
 
-/* ---- timeline.c ---- */
+/* ---- timeline.c: a run's first steps on each rank, by probes of one step (or pass) of TIMELINE_EVERY ---- */
 
-/* The timeline of a run's first steps, per rank: its streams, its comm stream and the thread that feeds them,
- * from the probe of one step (or pass) of every TIMELINE_EVERY, for io/output/trace.h.
- *
- * Device events tell only how far they are apart, as a float: that of a few hundred steps is exact to a small
- * part of one, so the first steps are kept. The device's clock is tied to the host's by events that the host
- * waits for, before the first step and after the last one. Nothing is allocated and nothing waits between. */
 enum { TIMELINE_STEPS = 100, TIMELINE_EVERY = 16 };
 
 typedef struct timeline timeline;
@@ -57,37 +48,33 @@ typedef struct timeline timeline;
 /* s: any stream of the device, idle. Collective (clocks are compared), as is timeline_write. */
 timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams);
 void timeline_destroy(timeline **t);
-/* For what is enqueued next, from this level to timeline_tick: one step, or those of a pass; NULL: it needs
- * no probe. t: NULL where there is no timeline. */
+/* For what is enqueued next, from this level to timeline_tick; NULL: it needs no probe. t: NULL where there is
+ * no timeline. */
 step_probe *timeline_probe(timeline *t, int64_t level);
 /* After `steps` steps were enqueued. Never waits. */
 void timeline_tick(timeline *t, int steps);
 /* Waits for the last step. */
 bool timeline_write(timeline *t, const char *path, sentence *why);
 
-/* ---- calibrate.c ---- */
+/* ---- calibrate.c: short measurements at the start of a run, on its own fields with random values ---- */
 
-/* Short measurements at the start of a run, on the run's own fields with random values: the ceiling (a device
- * copy of field size on all ranks at once) and how much of the halo exchange an overlapped step hides. */
 enum { OVERLAP_PAIRS = 9 };
 
+/* How much of the halo exchange an overlapped step hides. */
 typedef struct overlap {
     double step_s, step_without_comm_s, comm_s; /* medians: a step (or block of steps), the same without
                                                  * its exchange, that alone */
-    double visible_s;     /* median of the differences of the pairs: what of the exchange the step does not
-                           * hide */
+    double visible_s;     /* median of the differences of the pairs */
     double uncertainty_s; /* of visible_s: half of its 95 % confidence interval, the longer half */
-    double hidden_fraction, hidden_uncertainty; /* 1 - visible / comm, in [0,1]; NaN: it cannot be said,
-                                                 * and `why` is the reason */
-    sentence why;                               /* "" where there is a fraction */
+    double hidden_fraction, hidden_uncertainty; /* 1 - visible / comm, in [0,1]; NaN: it cannot be said */
+    sentence why;                               /* ... since; "" where there is a fraction */
 } overlap;
 
 typedef struct calibrate_result {
-    double ceiling_bytes_per_s; /* all ranks; bytes read + written */
-    timer_straggler copies; /* whose copy of a byte takes longest, while all copy: a slow GPU or host shows
-                               here, where no neighbour waits for it */
-    overlap overlap;        /* the slowest rank's seconds; without a fraction where there is no halo, or
-                             * nothing can be said */
+    double ceiling_bytes_per_s; /* copies of field size on all ranks at once; bytes read + written */
+    timer_straggler copies; /* whose copy of a byte takes longest: a slow GPU or host shows here, where no
+                             * neighbour waits for it */
+    overlap overlap;        /* the slowest rank's seconds */
 } calibrate_result;
 
 /* Collective; leaves the fields' values meaningless. */
@@ -98,29 +85,23 @@ calibrate_result calibrate(sim *s);
 overlap overlap_of(const double with_s[OVERLAP_PAIRS], const double without_s[OVERLAP_PAIRS],
                    const double comm_s[OVERLAP_PAIRS]);
 
-/* ---- restart.c ---- */
+/* ---- restart.c, dry_run.c: exit statuses, with one sentence in why where it is not 0. Collective ---- */
 
 /* Loads the state that ask->restart names into s: a state file, or a directory, of which the newest whole
  * checkpoint is taken; damaged ones, and those that may not be read, are named on stderr and skipped. A
  * directory without checkpoints leaves *found false, and so does a missing path with ask->restart_if_any.
  * step: NULL; else nothing is loaded, and it becomes the step that would be, by the file's attributes alone.
- * Returns an exit status: 0; 2 the path is missing, or the file disagrees with the deck in problem or grid,
- * or its step is beyond time.steps (a complete job that is requeued ends with 0); 3 nothing but damaged
- * files, or not to be read. One sentence in why. Collective. */
+ * 2: the path is missing, or the file disagrees with the deck in problem or grid, or its step is beyond
+ * time.steps (a complete job that is requeued ends with 0); 3: nothing but damaged files, or not to be read. */
 int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why);
 
-/* ---- dry_run.c ---- */
-
 /* After sim_create: looks at what only a run's later parts would open (--restart, problem.initial,
- * checkpoint.dir), then prints the resolved deck and, as its comments, what the run would need. Returns the
- * exit status that the run would come to, with one sentence in why where it is not 0. Collective. */
+ * checkpoint.dir), then prints the resolved deck and, as its comments, what the run would need. */
 int dry_run(sim *s, const request *ask, sentence *why);
 
-/* ---- saver.c ---- */
+/* ---- saver.c: the states and pictures of a run ---- */
 
-/* The states and pictures of a run.
- *
- * Checkpoints: one is due, the level is put aside and handed to the writer, steps go on, and later it turns
+/* Checkpoints: one is due, the level is put aside and handed to the writer, steps go on, and later it turns
  * out whether the file was written. Of failures in a row rank 0 says the first, where the run may go on.
  * Levels that the run keeps, for which the steps wait and which count as none: every output.every steps, from
  * step 0 on, a state file in output.series and a frame of output.picture; the last one as output.final and
@@ -142,17 +123,19 @@ typedef struct saver { /* lives as long as the sim; before it is opened all else
     sentence why;    /* of the last failure */
 } saver;
 
+/* Is a checkpoint asked for: at steps, or at a time limit of the deck? */
+bool saver_is_sure(const config *c);
+/* Is level one of those that are kept? */
+bool saver_keeps(const config *c, int64_t level);
+
 /* The folders of state files, which all hosts share, seen before the first step. 0, or the exit status with a
  * sentence that names the key, and the rank and host which does not see the folder as rank 0 does, or may not
  * write there; a note for a checkpoint.dir into which only a signal's would go. Leaves nothing. Collective,
- * as are all below but the questions. */
+ * as are all below. */
 int saver_check_folders(saver *v, sentence *why);
-/* Is a checkpoint asked for: at steps, or at a time limit of the deck? */
-bool saver_is_sure(const config *c);
 /* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake. */
 state_status saver_open(saver *v, sentence *why);
-/* Opens the writers of kept levels, before the first step; rank 0 says what dead runs had left there. 0, or
- * the exit status with one sentence in why. */
+/* The writers of kept levels, before the first step. 0, or the exit status with one sentence in why. */
 int saver_open_outputs(saver *v, sentence *why);
 void saver_close(saver *v);
 
@@ -161,18 +144,14 @@ void saver_poll(saver *v);
 /* A checkpoint of this level, which all ranks know is to be made. waited_for: return only when it is on disk.
  * False: the run must end, with why; the same on all ranks. Opens the saver if need be. */
 bool saver_save(saver *v, bool waited_for);
-/* Waits for the last one. False as saver_save. */
+/* Waits for the last one. False as saver_save, as is: */
 bool saver_finish(saver *v);
-
-/* Is level one of those that are kept? */
-bool saver_keeps(const config *c, int64_t level);
-/* Keeps this level, behind the checkpoint under way: it reads the memory that a frame goes through. False as
- * saver_save. */
+/* Keeps this level, behind the checkpoint under way: it reads the memory that a frame goes through. */
 bool saver_keep(saver *v);
 /* The last level. False: why. */
 bool saver_end(const saver *v, sentence *why);
 
-/* ---- loop.c: progress, a line on a terminal, redrawn; plain lines where stderr is not one ---- */
+/* ---- loop.c: a line of progress on a terminal, redrawn; plain lines where stderr is not one ---- */
 
 typedef struct progress {
     bool on, redrawn;
@@ -183,7 +162,7 @@ typedef struct progress {
 } progress;
 
 /* Rank 0 alone prints, from step `first` to time.steps. output.progress = auto: on a terminal every half
- * second on stderr; else on stdout, after 10 % of the steps or a minute, whichever is later (a minute with a
+ * second on stderr; else on stdout, after 10 % of the steps or 5 s, whichever is later (a minute with a
  * tolerance). on: every half second in either case. copy_cells_per_s: what copies on all ranks allow. */
 void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_cells_per_s);
 /* Is a line due? For tests, which give a time of their own. */
@@ -205,11 +184,11 @@ verify_result verify_level(sim *s);
 
 /* ---- loop.c ---- */
 
-typedef enum loop_end {                   /* of several reasons the last counts */
-                        LOOP_DONE,        /* none to leave early */
-                        LOOP_OUT_OF_TIME, /* the deadline; as for a signal a checkpoint is to be written */
-                        LOOP_STOPPED,     /* a signal */
-                        LOOP_FAILED       /* a checkpoint or a frame could not be written */
+typedef enum loop_end { /* of several reasons the last counts */
+    LOOP_DONE,          /* none to leave early */
+    LOOP_OUT_OF_TIME,   /* the deadline; as for a signal a checkpoint is to be written */
+    LOOP_STOPPED,       /* a signal */
+    LOOP_FAILED         /* a checkpoint or a frame could not be written */
 } loop_end;
 
 /* Catches USR1, TERM and INT from here on; a second INT ends the process at once. Before the loop. */
@@ -228,9 +207,8 @@ typedef struct loop_result {
 typedef struct loop {
     clock_steps *ticks;
     timeline *timeline; /* NULL: none, as for kinds with transposes */
-    saver *checkpoints; /* takes those that the deck asks for, and the one that a signal asks for, and is then
-                         * opened if need be; the caller closes it */
-    double start_s;     /* when the run began */
+    saver *checkpoints;
+    double start_s; /* when the run began */
     double ceiling_bytes_per_s; /* of all ranks' copies, for the line of progress */
 } loop;
 

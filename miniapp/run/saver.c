@@ -41,8 +41,8 @@ int saver_check_folders(saver *v, sentence *why)
     return 0;
 }
 
-/* A writer with these options, and those that the deck has for all states; rank 0 says what dead runs had
- * left there. *w is NULL with a status, and one sentence in why that names the key. */
+/* Makes a writer with these options, and those that the deck has for all states; rank 0 says what dead runs
+ * had left there. *w is NULL with a status, and one sentence in why that names the key. */
 static state_status make_writer(state_writer **w, sim *s, const char *key, state_writer_options o,
                                 sentence *why)
 {
@@ -69,14 +69,15 @@ state_status saver_open(saver *v, sentence *why)
 {
     sim *s = v->sim;
     const config *c = s->cfg;
+    const bool async = c->checkpoint.async, waits = sim_has_free_level(s);
     const state_writer_options o = {
         .folder = c->checkpoint.dir,
         .keep = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every },
-        .async = c->checkpoint.async && !sim_has_free_level(s),
+        .async = async && !waits,
     };
     const state_status status = make_writer(&v->writer, s, "checkpoint.dir", o, why);
     if (status != STATE_OK) return status;
-    if (c->checkpoint.async && sim_has_free_level(s))
+    if (async && waits)
         plan_add_note(&s->plan, false,
                       "the steps wait while a checkpoint is written: the level is put aside where the next "
                       "one will be, since fields are in host memory");
@@ -108,22 +109,19 @@ static void hear(saver *v, state_status status, bool waited_for)
     v->failure_said = true;
 }
 
-void saver_poll(saver *v)
+/* Of the write under way, until it has ended with `wait`. */
+static void go_on(saver *v, bool wait, bool waited_for)
 {
-    if (!v->writer) return;
     const bool busy = state_writer_busy(v->writer);
-    if (busy) watchdog_phase("ending a checkpoint");
-    hear(v, state_writer_poll(v->writer, &v->why), false);
+    if (busy) watchdog_phase(wait ? "waiting for a checkpoint" : "ending a checkpoint");
+    if (busy && wait) snapshot_mark(v->snapshot);
+    hear(v, (wait ? state_writer_wait : state_writer_poll)(v->writer, &v->why), waited_for);
     if (busy) watchdog_phase("steps");
 }
 
-static void wait_for(saver *v, bool waited_for)
+void saver_poll(saver *v)
 {
-    const bool busy = state_writer_busy(v->writer);
-    if (busy) watchdog_phase("waiting for a checkpoint");
-    if (busy) snapshot_mark(v->snapshot);
-    hear(v, state_writer_wait(v->writer, &v->why), waited_for);
-    if (busy) watchdog_phase("steps");
+    if (v->writer) go_on(v, false, false);
 }
 
 bool saver_save(saver *v, bool waited_for)
@@ -133,8 +131,8 @@ bool saver_save(saver *v, bool waited_for)
         v->stop = true;
         return false;
     }
-    wait_for(v, false); /* for the one before: its snapshot's memory is needed, and after this all ranks
-                         * know how it went */
+    go_on(v, true, false); /* the one before: its snapshot's memory is needed, and after this all ranks know
+                            * how it went */
     if (v->stop) return false;
     const bool goes_on = state_writer_stats(v->writer).async && !waited_for;
     if (!goes_on) clock_flush(v->ticks);
@@ -143,25 +141,31 @@ bool saver_save(saver *v, bool waited_for)
     const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
     hear(v, begin(v->writer, &asked, &v->why), waited_for);
     watchdog_phase("steps");
-    if (!goes_on && !v->stop) wait_for(v, waited_for);
+    if (!goes_on && !v->stop) go_on(v, true, waited_for);
     clock_tick(v->ticks, 0);
     return !v->stop;
 }
 
 bool saver_finish(saver *v)
 {
-    if (v->writer) wait_for(v, false);
+    if (v->writer) go_on(v, true, false);
     return !v->stop;
 }
 
 /* ---- levels that the run keeps ---- */
 
-static bool keeps_states(const config *c) { return c->output.every > 0 && c->output.series[0]; }
-static bool keeps_frames(const config *c) { return c->output.every > 0 && c->output.picture[0]; }
-
 bool saver_keeps(const config *c, int64_t level)
 {
-    return (keeps_states(c) || keeps_frames(c)) && level % c->output.every == 0;
+    return (c->output.series[0] || c->output.picture[0]) && c->output.every > 0 &&
+           level % c->output.every == 0;
+}
+
+/* That of the deck, else as wide as what is drawn with it. */
+static picture_scale asked_scale(const config *c)
+{
+    return (picture_scale){ .low = c->output.picture_low,
+                            .high = c->output.picture_high,
+                            .fixed = c->output.picture_low < c->output.picture_high };
 }
 
 static state_status open_frames(saver *v, sentence *why)
@@ -169,9 +173,7 @@ static state_status open_frames(saver *v, sentence *why)
     const sim *s = v->sim;
     const config *c = s->cfg;
     sentence reason = { "" };
-    v->scale = (picture_scale){ .low = c->output.picture_low,
-                                .high = c->output.picture_high,
-                                .fixed = c->output.picture_low < c->output.picture_high };
+    v->scale = asked_scale(c);
     (void)frames_folder(v->frames, sizeof v->frames, c->output.picture); /* longer than any path of a deck */
     state_status status = STATE_OK;
     if (s->top.rank == 0) { /* it draws for all */
@@ -190,18 +192,17 @@ static state_status open_frames(saver *v, sentence *why)
 int saver_open_outputs(saver *v, sentence *why)
 {
     const config *c = v->sim->cfg;
-    const state_writer_options final = { .file = c->output.final, .one_file_bytes = STATE_ONE_FILE_BYTES },
-                               states = { .folder = c->output.series,
-                                          .one_file_bytes = STATE_ONE_FILE_BYTES };
+    const state_writer_options final = { .file = c->output.final, .one_file_bytes = STATE_ONE_FILE_BYTES };
+    const state_writer_options states = { .folder = c->output.series, .one_file_bytes = STATE_ONE_FILE_BYTES };
     state_status status = STATE_OK;
     if (c->output.final[0]) status = make_writer(&v->final, v->sim, "output.final", final, why);
-    if (status == STATE_OK && keeps_states(c))
+    if (status == STATE_OK && c->output.every > 0 && c->output.series[0])
         status = make_writer(&v->series, v->sim, "output.series", states, why);
-    if (status == STATE_OK && keeps_frames(c)) status = open_frames(v, why);
+    if (status == STATE_OK && c->output.every > 0 && c->output.picture[0]) status = open_frames(v, why);
     return state_exit(status);
 }
 
-/* The picture of this level; scale NULL: in colours of its own. */
+/* The picture of this level. */
 static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
 {
     const config *c = s->cfg;
@@ -231,7 +232,7 @@ bool saver_keep(saver *v)
     watchdog_phase("series");
     frames_path(path, sizeof path, v->frames, v->sim->level);
     const bool ok = (!v->series || write_level(v, v->series, &v->why)) &&
-                    (!keeps_frames(v->sim->cfg) || draw(v->sim, path, &v->scale, &v->why));
+                    (!v->frames[0] || draw(v->sim, path, &v->scale, &v->why));
     watchdog_phase("steps");
     clock_tick(v->ticks, 0);
     v->series_s += timer_now_s() - begin_s;
@@ -241,8 +242,7 @@ bool saver_keep(saver *v)
 bool saver_end(const saver *v, sentence *why)
 {
     const config *c = v->sim->cfg;
-    picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
+    picture_scale asked = asked_scale(c);
     if (v->final && !write_level(v, v->final, why)) return false;
-    return !c->output.picture[0] ||
-           draw(v->sim, c->output.picture, asked.low < asked.high ? &asked : NULL, why);
+    return !c->output.picture[0] || draw(v->sim, c->output.picture, &asked, why);
 }

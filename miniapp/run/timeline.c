@@ -1,3 +1,6 @@
+/* Device events tell only how far they are apart, as a float: that of a few hundred steps is exact to a small
+ * part of one, so the first steps are kept. The device's clock is tied to the host's by events that the host
+ * waits for, before the first step and after the last one. Nothing is allocated and nothing waits between. */
 #include "run/loop.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -98,10 +97,9 @@ static void *watch(void *unused)
     return NULL;
 }
 
-void watchdog_counts_rounds(void) { dog.rounds = true; }
-
-void watchdog_start(double limit_s)
+void watchdog_start(double limit_s, bool rounds)
 {
+    dog.rounds = rounds;
     check_add(put_last_words);
     if (limit_s <= 0) return;
     dog.limit_s = limit_s;

@@ -6,16 +6,15 @@
  * says nothing is the one to look at. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* From here on check_fail names the phase and the step, and the checkpoint from which the run can go on (a
  * GPU tells of a kernel's error when it is next asked: the kernel may be of a step before); and: no progress
  * for limit_s, and this rank says where it is, waits a moment for the others to say so too, and ends the
- * process with status 3. limit_s = 0: nothing watches. Once a process, after
- * MPI_Init. */
-void watchdog_start(double limit_s);
-/* Instead of steps rounds are counted, which no checkpoint keeps: `weft check`. Before watchdog_start. */
-void watchdog_counts_rounds(void);
+ * process with status 3. limit_s = 0: nothing watches. rounds: instead of steps these are counted, which no
+ * checkpoint keeps. Once a process, after MPI_Init. */
+void watchdog_start(double limit_s, bool rounds);
 /* The main thread enters this phase: a string that lives as long as the process. */
 void watchdog_phase(const char *phase);
 void watchdog_step(int64_t level);
