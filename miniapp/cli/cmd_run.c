@@ -21,7 +21,6 @@ typedef struct run {
     sim sim;
     bool entered; /* a range of a profiler is open */
     clock_steps ticks;
-    timeline *timeline; /* NULL without output.trace */
     saver checkpoints;
     report report;
     double start_s; /* when this command began */
@@ -172,7 +171,7 @@ static int finish(run *r, const loop_result *l, sentence *why)
     double mark_s = timer_now_s();
     enter(r, "output");
     const bool written = saver_end(&r->checkpoints, why) &&
-                         (!r->timeline || timeline_write(r->timeline, s->cfg->output.trace, why));
+                         (!r->ticks.timeline || clock_trace(&r->ticks, s->cfg->output.trace, why));
     int status = written ? 0 : CHECK_EXIT_ENVIRONMENT;
     r->output_s = timer_lap_s(&mark_s);
     if (status != 0) fail(status, why->text);
@@ -239,14 +238,13 @@ static int run_it(run *r)
     r->writer_s = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why.text);
 
-    if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes == 0)
-        r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->plan.streams);
-    clock_create(&r->ticks, s->dev, s->streams.stream[0]);
+    const bool traced = s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes == 0;
+    clock_create(&r->ticks, s->dev, s->streams.stream[0], traced ? &s->top : NULL, s->plan.streams);
     if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
     r->start_up_s = timer_now_s() - r->start_s;
     enter(r, "steps");
     const nvml_reading before = nvml_read(s->dev->uuid);
-    const loop_result l = loop_run(s, (loop){ &r->ticks, r->timeline, &r->checkpoints, r->start_s,
+    const loop_result l = loop_run(s, (loop){ &r->ticks, &r->checkpoints, r->start_s,
                                               r->report.calibration.ceiling_bytes_per_s });
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
     power_read(r->power, s->top.speaks_for_device, before, nvml_read(s->dev->uuid));
@@ -275,7 +273,6 @@ int cmd_run(int argc, char **argv)
         status = run_it(r);
         enter(r, NULL);
         clock_destroy(&r->ticks);
-        timeline_destroy(&r->timeline);
         saver_close(&r->checkpoints);
         sim_destroy(&r->sim);
         watchdog_stop();

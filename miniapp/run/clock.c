@@ -1,15 +1,201 @@
+/* How long steps take, and a timeline of the first ones.
+ *
+ * Time stamps are read back long after they passed. A timeline ties the device's clock to the host's by events
+ * that the host waits for, before the first step and after the last one; nothing is allocated and nothing
+ * waits between. Device events tell only how far they are apart, as a float: that of a few hundred steps is
+ * exact to a small part of one, so the first steps are kept. */
 #include "run/loop.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/trace.h"
 #include "ranks/check.h"
+#include "ranks/timer.h"
+
+/* ---- the timeline ---- */
+
+enum track { TRACK_HOST, TRACK_COMM, TRACK_STREAM, TRACKS_MAX = TRACK_STREAM + STEP_STREAMS_MAX };
+/* Spans from one point of a step to another: of a step that is one launch, of one that is several, and of one
+ * with a halo exchange. After them the interior of each stream. */
+enum { OF_LAUNCH = 0, OF_STEP = 2, OF_EXCHANGE = 4, INTERIOR = 10, SPANS };
+static const struct {
+    const char *name;
+    enum track track; /* times of TRACK_HOST are the host's */
+    int from, to;     /* enum step_point; of the interior on stream 0 */
+} spans[SPANS] = {
+    { "step", TRACK_STREAM, STEP_ENTER, STEP_LEAVE },
+    { "launch", TRACK_HOST, STEP_ENTER, STEP_LEAVE },
+    { "boundary fill", TRACK_COMM, STEP_RECEIVED, STEP_FILLED },
+    { "shell", TRACK_COMM, STEP_FILLED, STEP_SHELL_END },
+    { "pack", TRACK_COMM, STEP_PACK, STEP_POSTED },
+    { "exchange", TRACK_COMM, STEP_RESUME, STEP_RECEIVED },
+    { "halo begin", TRACK_HOST, STEP_ENTER, STEP_POSTED },
+    { "feed", TRACK_HOST, STEP_POSTED, STEP_RESUME },
+    { "wait for messages", TRACK_HOST, STEP_RESUME, STEP_RECEIVED },
+    { "feed shell", TRACK_HOST, STEP_RECEIVED, STEP_LEAVE },
+    [INTERIOR] = { "interior", TRACK_STREAM, STEP_INTERIOR, STEP_INTERIOR + 1 },
+};
+enum { ANCHOR_TRIES = 20 };
+enum { FIRST, LAST, SPARE, EVENTS }; /* of the two anchors, and one more to try with */
+
+typedef struct anchor { /* when the host saw an event pass */
+    double host_s, error_s;
+} anchor;
+
+struct timeline {
+    const topology *top; /* not owned, as are the next two */
+    device *d;
+    device_stream *stream;
+    int streams; /* that compute the interior */
+    device_event *event[EVENTS];
+    anchor first;                  /* the device's clock starts there, */
+    double rate;                   /* seconds of the host in one of the device, since; by timeline_write */
+    step_probe *probe;             /* [TIMELINE_STEPS]; */
+    int64_t level[TIMELINE_STEPS]; /* the step's or pass's last; */
+    int probes;                    /* whose steps are enqueued; */
+    bool open;                     /* and one more, until timeline_tick */
+    int64_t next;                  /* level from which the next one is wanted */
+};
+
+/* On the device's clock, since the first anchor. */
+static double position_s(const timeline *t, device_event *e)
+{
+    double seconds = 0;
+    DEVICE_CALL(t->d, event_seconds, t->event[FIRST], e, &seconds);
+    return seconds;
+}
+
+/* On the host's clock. */
+static double passed_s(const timeline *t, device_event *e)
+{
+    return t->first.host_s + t->rate * position_s(t, e);
+}
+
+/* The event passed between two looks at the clock; of some tries the narrowest counts, and is left in its
+ * place. */
+static anchor drop_anchor(timeline *t, int place)
+{
+    device *d = t->d;
+    anchor best = { 0, INFINITY };
+    for (int i = 0; i < ANCHOR_TRIES; i++) {
+        const double begin_s = timer_now_s();
+        DEVICE_CALL(d, event_record, t->event[SPARE], t->stream);
+        DEVICE_CALL(d, event_sync, t->event[SPARE]);
+        const double error_s = 0.5 * (timer_now_s() - begin_s);
+        if (error_s >= best.error_s) continue;
+        best = (anchor){ begin_s + error_s, error_s };
+        device_event *const narrowest = t->event[SPARE];
+        t->event[SPARE] = t->event[place];
+        t->event[place] = narrowest;
+    }
+    return best;
+}
+
+static timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams)
+{
+    timeline *t = CHECK_ALLOC(calloc(1, sizeof *t));
+    *t = (timeline){ .top = top, .d = d, .stream = s, .streams = streams };
+    t->probe = CHECK_ALLOC(calloc(TIMELINE_STEPS, sizeof *t->probe));
+    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_create, true, &t->event[i]);
+    for (int i = 0; i < TIMELINE_STEPS; i++) step_probe_create(&t->probe[i], d, streams);
+    t->first = drop_anchor(t, FIRST);
+    return t;
+}
+
+static void timeline_destroy(timeline *t)
+{
+    if (!t) return;
+    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(t->d, event_destroy, &t->event[i]);
+    for (int i = 0; i < TIMELINE_STEPS; i++) step_probe_destroy(&t->probe[i], t->d);
+    free(t->probe);
+    free(t);
+}
+
+step_probe *clock_probe(clock_steps *c, int64_t level)
+{
+    timeline *t = c->timeline;
+    if (!t || level < t->next || t->probes == TIMELINE_STEPS) return NULL;
+    t->open = true;
+    t->level[t->probes] = level;
+    return &t->probe[t->probes];
+}
+
+static void end_probe(timeline *t, int steps)
+{
+    t->open = false;
+    t->next = t->level[t->probes] + (int64_t)TIMELINE_EVERY * steps;
+    t->level[t->probes++] += steps;
+}
+
+static trace_span span_of(const timeline *t, int probe, int name, int stream)
+{
+    const step_probe *p = &t->probe[probe];
+    const int from = spans[name].from + 2 * stream, to = spans[name].to + 2 * stream;
+    const bool host = spans[name].track == TRACK_HOST;
+    return (trace_span){ host ? p->host_s[from] : passed_s(t, p->event[from]),
+                         host ? p->host_s[to] : passed_s(t, p->event[to]), t->level[probe],
+                         (int)spans[name].track + stream, name };
+}
+
+/* Returns how many. */
+static int all_spans(const timeline *t, trace_span *to)
+{
+    int count = 0;
+    for (int i = 0; i < t->probes; i++) {
+        const step_probe *p = &t->probe[i];
+        const int first = p->streams == 0 ? OF_LAUNCH : OF_STEP;
+        const int end = p->streams == 0 ? OF_STEP : p->exchanged ? INTERIOR : OF_EXCHANGE;
+        for (int stream = 0; stream < p->streams; stream++) to[count++] = span_of(t, i, INTERIOR, stream);
+        for (int name = first; name < end; name++) to[count++] = span_of(t, i, name, 0);
+    }
+    return count;
+}
+
+bool clock_trace(const clock_steps *c, const char *path, sentence *why)
+{
+    timeline *const t = c->timeline;
+    char process[128], stream_name[STEP_STREAMS_MAX][24];
+    const char *track[TRACKS_MAX] = { "host", "comm" }, *name[SPANS];
+    for (int i = 0; i < SPANS; i++) name[i] = spans[i].name;
+    for (int i = 0; i < t->streams; i++) {
+        snprintf(stream_name[i], sizeof stream_name[i], "lane %d", i);
+        track[TRACK_STREAM + i] = stream_name[i];
+    }
+    trace_span *const span =
+        CHECK_ALLOC(malloc(sizeof *span * (size_t)(t->streams + SPANS) * (size_t)(t->probes + 1)));
+    const anchor last = drop_anchor(t, LAST); /* waits for all steps */
+    const double error_s = fmax(t->first.error_s, last.error_s), device_s = position_s(t, t->event[LAST]);
+    /* over a short time the anchors' errors are more than any drift */
+    t->rate = device_s * 1e-4 > error_s ? (last.host_s - t->first.host_s) / device_s : 1;
+    const int count = all_spans(t, span);
+    const bool cuda = device_computing(t->d)->kind == DEVICE_CUDA;
+    snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
+             cuda ? "gpu" : "host device", cuda ? t->d->ordinal : t->d->threads);
+    const trace_timeline all = { .process = process,
+                                 .track = track,
+                                 .tracks = TRACK_STREAM + t->streams,
+                                 .name = name,
+                                 .names = SPANS,
+                                 .span = span,
+                                 .spans = count,
+                                 .clock = trace_measure_offset(t->top->comm),
+                                 .device_error_s = error_s };
+    const bool written = trace_write(t->top->comm, path, &all, why);
+    free(span);
+    return written;
+}
+
+/* ---- the clock ---- */
 
 enum { SAMPLES_MAX = 1 << 20 };
 
-void clock_create(clock_steps *c, device *d, device_stream *s)
+void clock_create(clock_steps *c, device *d, device_stream *s, const topology *traced, int streams)
 {
     *c = (clock_steps){ .dev = d, .stream = s };
+    if (traced) c->timeline = timeline_create(traced, d, s, streams);
     c->sample_s = CHECK_ALLOC(malloc(SAMPLES_MAX * sizeof *c->sample_s));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
     DEVICE_CALL(d, event_record, c->tick[0], s);
@@ -19,6 +205,7 @@ void clock_destroy(clock_steps *c)
 {
     if (!c->dev) return;
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(c->dev, event_destroy, &c->tick[i]);
+    timeline_destroy(c->timeline);
     free(c->sample_s);
     memset(c, 0, sizeof *c);
 }
@@ -49,6 +236,7 @@ static bool too_far_ahead(const clock_steps *c)
 
 void clock_tick(clock_steps *c, int steps)
 {
+    if (c->timeline && c->timeline->open) end_probe(c->timeline, steps);
     c->ticks++;
     c->steps[c->ticks % CLOCK_RING] = steps;
     c->steps_ahead += steps;

@@ -263,12 +263,11 @@ loop_result loop_run(sim *s, loop l)
     if (saver_keeps(c, first) && !saver_keep(l.checkpoints)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
-        step_probe *probe = timeline_probe(l.timeline, s->level);
+        step_probe *probe = clock_probe(l.ticks, s->level);
         const int64_t most = steps_to_go(&look, &changes);
         const int steps = sim_advance(s, (sim_request){ most, c->time.norm_every, true, probe });
         sim_inject_device_error(s);
         clock_tick(l.ticks, steps);
-        timeline_tick(l.timeline, steps);
         watchdog_step(s->level);
 
         saver_poll(l.checkpoints);

@@ -8,7 +8,7 @@
 #include "sim/sim.h"
 #include "state/state_write.h"
 
-/* ---- clock.c: how long steps take ---- */
+/* ---- clock.c: how long steps take, and a timeline of the first ones ---- */
 
 /* A time stamp on the main stream after every step, or after every few that were enqueued at once and count
  * as equal steps of their mean, read back long after it passed, so that the device never waits for the host.
@@ -16,6 +16,10 @@
  * checkpoint would come after all of them; but never for the last CLOCK_TICKS_AHEAD ticks. */
 enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3 };
 static const double CLOCK_LEAD_S = 0.1;
+
+/* A run's first steps on each rank, by probes of one step (or pass) of every TIMELINE_EVERY. */
+enum { TIMELINE_STEPS = 100, TIMELINE_EVERY = 16 };
+typedef struct timeline timeline;
 
 typedef struct clock_steps {
     device *dev;
@@ -29,32 +33,21 @@ typedef struct clock_steps {
     size_t samples;
     double total_s; /* of all steps that were read */
     int64_t total_steps;
+    timeline *timeline; /* owned; NULL: there is none */
 } clock_steps;
 
-/* s: the stream on which the steps end. */
-void clock_create(clock_steps *c, device *d, device_stream *s);
+/* s: the stream on which the steps end, idle. traced: NULL, or there is a timeline, of a step's `streams`
+ * streams; then it is collective (clocks are compared). */
+void clock_create(clock_steps *c, device *d, device_stream *s, const topology *traced, int streams);
 void clock_destroy(clock_steps *c);
+/* For what is enqueued next, from this level to its tick; NULL: it needs no probe. */
+step_probe *clock_probe(clock_steps *c, int64_t level);
 /* After `steps` steps were enqueued; 0, before the first step and after every pause: what was enqueued since
  * the last tick, and the time that passed, are no step's. */
 void clock_tick(clock_steps *c, int steps);
 void clock_flush(clock_steps *c); /* waits for what is outstanding */
-
-/* ---- timeline.c: a run's first steps on each rank, by probes of one step (or pass) of TIMELINE_EVERY ---- */
-
-enum { TIMELINE_STEPS = 100, TIMELINE_EVERY = 16 };
-
-typedef struct timeline timeline;
-
-/* s: any stream of the device, idle. Collective (clocks are compared), as is timeline_write. */
-timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams);
-void timeline_destroy(timeline **t);
-/* For what is enqueued next, from this level to timeline_tick; NULL: it needs no probe. t: NULL where there is
- * no timeline. */
-step_probe *timeline_probe(timeline *t, int64_t level);
-/* After `steps` steps were enqueued. Never waits. */
-void timeline_tick(timeline *t, int steps);
-/* Waits for the last step. */
-bool timeline_write(timeline *t, const char *path, sentence *why);
+/* Writes the timeline. Collective. */
+bool clock_trace(const clock_steps *c, const char *path, sentence *why);
 
 /* ---- calibrate.c: short measurements at the start of a run, on its own fields with random values ---- */
 
@@ -206,7 +199,6 @@ typedef struct loop_result {
 /* The parts of a run that act beside its steps; not owned. */
 typedef struct loop {
     clock_steps *ticks;
-    timeline *timeline; /* NULL: none, as for kinds with transposes */
     saver *checkpoints;
     double start_s; /* when the run began */
     double ceiling_bytes_per_s; /* of all ranks' copies, for the line of progress */

@@ -103,25 +103,26 @@ static void ties(void **state)
     static const struct timespec nap = { 0, 10000000 };
     device *host = device_host_create(1), fake = make_fake(host), *d = &fake;
     device_stream *s = NULL;
+    clock_steps c;
     sentence why = { "" };
     char path[64];
     int pid = (int)getpid();
     MPI_CHECK(MPI_Bcast(&pid, 1, MPI_INT, 0, harness.comm));
     snprintf(path, sizeof path, "/tmp/weft_timeline_%d.json", pid);
     DEVICE_CALL(d, stream_create, false, &s);
-    timeline *t = timeline_create(&harness, d, s, 1);
+    clock_create(&c, d, s, &harness, 1);
     for (int k = 0; k < STEPS; k++) {
-        step_probe *p = timeline_probe(t, k * TIMELINE_EVERY);
+        step_probe *p = clock_probe(&c, k * TIMELINE_EVERY);
         assert_non_null(p);
         p->host_s[STEP_ENTER] = timer_now_s();
         for (int i = 0; i <= STEP_LEAVE; i++) DEVICE_CALL(d, event_record, p->event[i], s);
         p->host_s[STEP_LEAVE] = timer_now_s();
-        timeline_tick(t, 1);
+        clock_tick(&c, 1);
         (void)nanosleep(&nap, NULL);
     }
-    long wrong = !timeline_write(t, path, &why);
+    long wrong = !clock_trace(&c, path, &why);
     if (harness.rank == 0) wrong += count_tied(path) != STEPS * harness.ranks || unlink(path) != 0;
-    timeline_destroy(&t);
+    clock_destroy(&c);
     DEVICE_CALL(d, stream_destroy, &s);
     device_destroy(&host);
     assert_int_equal(harness_sum(wrong), 0);
@@ -136,7 +137,7 @@ static double furthest_s(int steps, double step_s, int ticks)
     clock_steps c;
     double furthest = 0;
     enqueued_s = now_s = 0;
-    clock_create(&c, &d, NULL);
+    clock_create(&c, &d, NULL, NULL, 0);
     for (int i = 0; i < ticks; i++) {
         enqueued_s += steps * step_s;
         clock_tick(&c, steps);
