@@ -74,6 +74,7 @@ static int start_level(run *r, sentence *why)
 static void set_phases(run *r, const loop_result *l)
 {
     const sim_create_seconds *c = &r->sim.created;
+    const double stall_s = r->report.checkpoints.stall_s, series_s = r->checkpoints.series_s;
     const report_phase all[REPORT_PHASES] = {
         { "run", 0, { .mean = r->run_s } },
         { "start_up", 1, { .mean = r->start_up_s } },
@@ -87,10 +88,10 @@ static void set_phases(run *r, const loop_result *l)
         { "initialise", 2, { .mean = r->initialise_s } },
         { "writer", 2, { .mean = r->writer_s } },
         { "loop", 1, { .mean = l->loop_s } },
-        { "steps", 2, { .mean = l->loop_s - l->norm_s - l->checkpoint_s - l->series_s } },
+        { "steps", 2, { .mean = l->loop_s - l->norm_s - stall_s - series_s } },
         { "norm", 2, { .mean = l->norm_s } },
-        { "checkpoint", 2, { .mean = l->checkpoint_s } },
-        { "series", 2, { .mean = l->series_s } },
+        { "checkpoint", 2, { .mean = stall_s } },
+        { "series", 2, { .mean = series_s } },
         { "output", 1, { .mean = r->output_s } },
         { "verify", 1, { .mean = r->verify_s } },
     };
@@ -244,9 +245,8 @@ static int run_it(run *r)
     r->start_up_s = timer_now_s() - r->start_s;
     enter(r, "steps");
     const nvml_reading before = nvml_read(s->dev->uuid);
-    const loop_result l = loop_run(s, (loop){ &r->ticks, &r->checkpoints, r->start_s,
-                                              r->report.calibration.ceiling_bytes_per_s });
-    if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
+    const loop_result l = loop_run(&r->checkpoints, r->start_s, r->report.calibration.ceiling_bytes_per_s);
+    if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, r->checkpoints.why.text);
     power_read(r->power, s->top.speaks_for_device, before, nvml_read(s->dev->uuid));
     return finish(r, &l, &why);
 }

@@ -1,9 +1,9 @@
 /* How long steps take, and a timeline of the first ones.
  *
- * Time stamps are read back long after they passed. A timeline ties the device's clock to the host's by events
- * that the host waits for, before the first step and after the last one; nothing is allocated and nothing
- * waits between. Device events tell only how far they are apart, as a float: that of a few hundred steps is
- * exact to a small part of one, so the first steps are kept. */
+ * Time stamps are read back long after they passed. A timeline ties the device's clock to the host's by
+ * events that the host waits for, before the first step and after the last one; nothing is allocated and
+ * nothing waits between. Device events tell only how far they are apart, as a float: that of a few hundred
+ * steps is exact to a small part of one, so the first steps are kept. */
 #include "run/loop.h"
 
 #include <math.h>

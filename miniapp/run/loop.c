@@ -245,32 +245,33 @@ static int64_t steps_to_go(const attention *look, const norms *n)
     return steps < 1 ? 1 : steps;
 }
 
-loop_result loop_run(sim *s, loop l)
+loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
 {
+    sim *s = v->sim;
     const config *c = s->cfg;
     const kind_row *kind = config_kind_of(c);
     const int64_t first = s->level;
     loop_result r = { .end = LOOP_DONE, .last_change = NAN, .infinite_level = -1 };
     progress bar;
     progress_begin(&bar, c, s->top.rank, first,
-                   l.ceiling_bytes_per_s / kind->words / (double)dtype_bytes(c->problem.type));
+                   ceiling_bytes_per_s / kind->words / (double)dtype_bytes(c->problem.type));
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
-    attention look = attention_begin(l.checkpoints, l.start_s);
+    attention look = attention_begin(v, start_s);
     norms changes = { s, &r, -1 };
     const double begin_s = timer_now_s();
-    clock_tick(l.ticks, 0);
-    if (saver_keeps(c, first) && !saver_keep(l.checkpoints)) r.end = LOOP_FAILED;
+    clock_tick(v->ticks, 0);
+    if (saver_keeps(c, first) && !saver_keep(v)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
-        step_probe *probe = clock_probe(l.ticks, s->level);
+        step_probe *probe = clock_probe(v->ticks, s->level);
         const int64_t most = steps_to_go(&look, &changes);
         const int steps = sim_advance(s, (sim_request){ most, c->time.norm_every, true, probe });
         sim_inject_device_error(s);
-        clock_tick(l.ticks, steps);
+        clock_tick(v->ticks, steps);
         watchdog_step(s->level);
 
-        saver_poll(l.checkpoints);
+        saver_poll(v);
         const bool due = checkpoint_due(c, s->level);
         r.end = attention_look(&look, due);
         if (r.end == LOOP_FAILED) break;
@@ -279,19 +280,16 @@ loop_result loop_run(sim *s, loop l)
         const bool now = leaving || due || saver_keeps(c, s->level) || s->level == c->time.steps;
         converged = norms_converged(&changes, now);
 
-        if ((saver_keeps(c, s->level) && !saver_keep(l.checkpoints)) ||
-            ((leaving || checkpoint_due(c, s->level)) && !saver_save(l.checkpoints, leaving))) {
+        if ((saver_keeps(c, s->level) && !saver_keep(v)) ||
+            ((leaving || checkpoint_due(c, s->level)) && !saver_save(v, leaving))) {
             r.end = LOOP_FAILED;
             break;
         }
         progress_show(&bar, s->level, r.last_change);
         if (converged) r.end = LOOP_DONE;
     }
-    if (!saver_finish(l.checkpoints)) r.end = LOOP_FAILED;
-    r.why = l.checkpoints->why;
-    r.series_s = l.checkpoints->series_s;
-    if (l.checkpoints->writer) r.checkpoint_s = state_writer_stats(l.checkpoints->writer).stall_s;
-    clock_flush(l.ticks);
+    if (!saver_finish(v)) r.end = LOOP_FAILED;
+    clock_flush(v->ticks);
     r.steps_run = s->level - first;
     r.loop_s = timer_now_s() - begin_s;
     progress_end(&bar);

@@ -84,8 +84,8 @@ overlap overlap_of(const double with_s[OVERLAP_PAIRS], const double without_s[OV
  * checkpoint is taken; damaged ones, and those that may not be read, are named on stderr and skipped. A
  * directory without checkpoints leaves *found false, and so does a missing path with ask->restart_if_any.
  * step: NULL; else nothing is loaded, and it becomes the step that would be, by the file's attributes alone.
- * 2: the path is missing, or the file disagrees with the deck in problem or grid, or its step is beyond
- * time.steps (a complete job that is requeued ends with 0); 3: nothing but damaged files, or not to be read. */
+ * 2: the path is missing, the file disagrees with the deck in problem or grid, or its step is beyond
+ * time.steps (a complete job that is requeued ends with 0); 3: nothing but damaged or unreadable files. */
 int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why);
 
 /* After sim_create: looks at what only a run's later parts would open (--restart, problem.initial,
@@ -181,7 +181,7 @@ typedef enum loop_end { /* of several reasons the last counts */
     LOOP_DONE,          /* none to leave early */
     LOOP_OUT_OF_TIME,   /* the deadline; as for a signal a checkpoint is to be written */
     LOOP_STOPPED,       /* a signal */
-    LOOP_FAILED         /* a checkpoint or a frame could not be written */
+    LOOP_FAILED         /* a checkpoint or a frame could not be written: the saver's why */
 } loop_end;
 
 /* Catches USR1, TERM and INT from here on; a second INT ends the process at once. Before the loop. */
@@ -192,18 +192,10 @@ typedef struct loop_result {
     int64_t steps_run;
     double last_change;     /* max |next - u| of the last checked level, NaN if none was */
     int64_t infinite_level; /* the first checked level where it was NaN or infinite; -1: none */
-    double norm_s, checkpoint_s, series_s, loop_s; /* this rank */
-    sentence why;
+    double norm_s, loop_s;  /* this rank */
 } loop_result;
 
-/* The parts of a run that act beside its steps; not owned. */
-typedef struct loop {
-    clock_steps *ticks;
-    saver *checkpoints;
-    double start_s; /* when the run began */
-    double ceiling_bytes_per_s; /* of all ranks' copies, for the line of progress */
-} loop;
-
-/* From the level of s to the end of the run, which all ranks begin together; what the saver holds is on disk
- * by then. Collective. */
-loop_result loop_run(sim *s, loop l);
+/* From the level of v->sim to the end of the run, which began at start_s and which all ranks begin together;
+ * what the saver holds is on disk by then. ceiling_bytes_per_s: of all ranks' copies, for the line of
+ * progress. Collective. */
+loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s);

@@ -193,7 +193,7 @@ int saver_open_outputs(saver *v, sentence *why)
 {
     const config *c = v->sim->cfg;
     const state_writer_options final = { .file = c->output.final, .one_file_bytes = STATE_ONE_FILE_BYTES };
-    const state_writer_options states = { .folder = c->output.series, .one_file_bytes = STATE_ONE_FILE_BYTES };
+    const state_writer_options states = { c->output.series, .one_file_bytes = STATE_ONE_FILE_BYTES };
     state_status status = STATE_OK;
     if (c->output.final[0]) status = make_writer(&v->final, v->sim, "output.final", final, why);
     if (status == STATE_OK && c->output.every > 0 && c->output.series[0])

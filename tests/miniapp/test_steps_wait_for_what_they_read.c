@@ -281,14 +281,14 @@ static outcome loop_as(const config *c, step_form form, const outcome *expected)
 {
     static sim s;
     clock_steps ticks;
-    saver checkpoints = { .sim = &s };
+    saver checkpoints = { .sim = &s, .ticks = &ticks };
     create(&s, c);
     set_form(&s, form);
     sim_touch(&s);
     sim_take(&s, 3, false); /* without the neighbours, as a calibration does; it leaves nothing */
     initialise(&s);
     clock_create(&ticks, s.dev, s.streams.stream[0], NULL, 0);
-    const loop_result l = loop_run(&s, (loop){ &ticks, &checkpoints, INFINITY, 0 });
+    const loop_result l = loop_run(&checkpoints, INFINITY, 0);
     const outcome o = { sim_fingerprint(&s), s.level, l.last_change };
     must(l.end == LOOP_DONE && (!expected || memcmp(&o, expected, sizeof o) == 0), &s, "the loop, change",
          o.last_change);
