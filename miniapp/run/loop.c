@@ -12,45 +12,49 @@
 #include "ranks/timer.h"
 #include "run/watchdog.h"
 
+typedef struct loop {
+    saver *saver; /* not owned, as are its: */
+    sim *sim;
+    const config *cfg;
+    loop_result result;
+    int64_t pending;              /* the level whose norm is still to be read; -1: none */
+    double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
+    int64_t next_step, last_step; /* when the ranks look at their flags next, and looked last */
+    double last_s, per_step_s;
+} loop;
+
 /* ---- norms ---- */
 
-/* The norms of a run's steps, as time.norm_every and time.tolerance ask. A norm that comes with its step is
- * judged when the next step is under way, so that the steps never wait; a level at which the run must know
- * (the last one, a checkpoint, a signal) is judged at once, and so is every norm that takes a pass of its
- * own. */
-typedef struct norms {
-    sim *sim;            /* not owned, as is: */
-    loop_result *result; /* its last_change, infinite_level and norm_s */
-    int64_t pending;     /* the level whose norm is still to be read; -1: none */
-} norms;
+/* As time.norm_every and time.tolerance ask. A norm that comes with its step is judged when the next step is
+ * under way, so that the steps never wait; a level at which the run must know (the last one, a checkpoint, a
+ * signal) is judged at once, and so is every norm that takes a pass of its own. */
 
-static bool small_enough(const norms *n, int64_t level)
+static bool small_enough(loop *l, int64_t level)
 {
-    const double tolerance = n->sim->cfg->time.tolerance, change = sim_norm(n->sim, level);
-    loop_result *r = n->result;
-    r->last_change = change;
-    if (r->infinite_level < 0 && !isfinite(change)) r->infinite_level = level;
+    const double tolerance = l->cfg->time.tolerance, change = sim_norm(l->sim, level);
+    l->result.last_change = change;
+    if (l->result.infinite_level < 0 && !isfinite(change)) l->result.infinite_level = level;
     return tolerance > 0 && change <= tolerance;
 }
 
 /* At a step boundary; now: the run must know of this level. Goes back by a level where it hears that late. */
-static bool norms_converged(norms *n, bool now)
+static bool has_converged(loop *l, bool now)
 {
-    const int64_t level = n->sim->level, pending = n->pending, every = n->sim->cfg->time.norm_every;
+    const int64_t level = l->sim->level, pending = l->pending, every = l->cfg->time.norm_every;
     const bool due = every > 0 && level % every == 0;
     if (pending < 0 && !due) return false;
     const double begin_s = timer_now_s();
     bool converged = false;
-    n->pending = -1;
-    if (pending >= 0 && small_enough(n, pending)) {
-        sim_undo_step(n->sim);
+    l->pending = -1;
+    if (pending >= 0 && small_enough(l, pending)) {
+        sim_undo_step(l->sim);
         converged = true;
-    } else if (due && sim_norms_ride(n->sim) && !now) {
-        n->pending = level;
+    } else if (due && sim_norms_ride(l->sim) && !now) {
+        l->pending = level;
     } else if (due) {
-        converged = small_enough(n, level);
+        converged = small_enough(l, level);
     }
-    n->result->norm_s += timer_now_s() - begin_s;
+    l->result.norm_s += timer_now_s() - begin_s;
     return converged;
 }
 
@@ -64,12 +68,6 @@ static bool norms_converged(norms *n, bool now)
  *
  * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970)
  * where Slurm sets it, else never. A run leaves so early that its last checkpoint is on disk by then. */
-typedef struct attention {
-    const saver *checkpoints;     /* not owned */
-    double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
-    int64_t next_step, last_step; /* when the ranks look next, and looked last */
-    double last_s, per_step_s;
-} attention;
 
 static const double look_every_s = 0.1;
 static const double margin_s = 2;                  /* steps that are enqueued, the fingerprint, the record,
@@ -95,74 +93,59 @@ void loop_catch_signals(void)
 
 /* Only rank 0's host is asked for the time of day: another clock may be hours off, and would end the
  * run at its start. */
-static double left_s(const saver *checkpoints, double start_s, int rank)
+static double left_s(const saver *v, double start_s)
 {
-    const config *c = checkpoints->sim->cfg;
+    const double limit_s = v->sim->cfg->run.wall_limit_s;
     const char *slurm = getenv("SLURM_JOB_END_TIME");
     char *end = NULL;
-    if (c->run.wall_limit_s > 0) return start_s + c->run.wall_limit_s - timer_now_s();
-    if (!slurm || rank != 0 || checkpoints->no_folder) return INFINITY;
+    if (limit_s > 0) return start_s + limit_s - timer_now_s();
+    if (!slurm || v->sim->top.rank != 0 || v->no_folder) return INFINITY;
     const double at = strtod(slurm, &end);
     return end != slurm && *end == '\0' && at > 0 ? at - (double)time(NULL) : INFINITY;
 }
 
-/* From the present level. start_s: when the run began. Collective. */
-static attention attention_begin(const saver *checkpoints, double start_s)
-{
-    const sim *s = checkpoints->sim;
-    const double mine_s = left_s(checkpoints, start_s, s->top.rank);
-    double all_s;
-    MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
-    return (attention){ .checkpoints = checkpoints,
-                        .deadline_s = timer_now_s() + all_s,
-                        .next_step = s->level + 1,
-                        .last_step = s->level,
-                        .last_s = timer_now_s() };
-}
-
 /* Is there time for `checkpoints` checkpoints after the one that may be under way? A write is taken to last
  * half as long again as this run's writes on average, before the first one as long as a slow disk needs. */
-static bool have_time(const attention *a, int checkpoints)
+static bool have_time(const loop *l, int checkpoints)
 {
-    const saver *v = a->checkpoints;
-    const config *c = v->sim->cfg;
-    const int block = v->sim->plan.block_steps;
-    if (isinf(a->deadline_s)) return true;
+    const saver *v = l->saver;
+    const int block = l->sim->plan.block_steps;
+    if (isinf(l->deadline_s)) return true;
     const state_stats stats = v->writer ? state_writer_stats(v->writer) : (state_stats){ 0 };
-    const double pass_s = block > 1 ? a->per_step_s * block : 0; /* nothing ends it before its time */
-    double write_s = 1 + config_state_bytes(c) / slow_disk_bytes_per_s;
+    const double pass_s = block > 1 ? l->per_step_s * block : 0; /* nothing ends it before its time */
+    double write_s = 1 + config_state_bytes(l->cfg) / slow_disk_bytes_per_s;
     if (stats.count > 0)
         write_s = 1.5 * (stats.snapshot_s + stats.write_s + (isnan(stats.verify_s) ? 0 : stats.verify_s)) /
                   (double)stats.count;
     if (v->writer && state_writer_busy(v->writer)) checkpoints++;
-    if (c->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
-    return timer_now_s() + write_s * checkpoints + margin_s <= a->deadline_s - pass_s;
+    if (l->cfg->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
+    return timer_now_s() + write_s * checkpoints + margin_s <= l->deadline_s - pass_s;
 }
 
-static loop_end reason_to_leave(const attention *a, bool due)
+static loop_end reason_to_leave(const loop *l, bool due)
 {
-    if (a->checkpoints->stop) return LOOP_FAILED;
+    if (l->saver->stop) return LOOP_FAILED;
     if (stop_asked) return LOOP_STOPPED;
-    return have_time(a, due ? 2 : 1) ? LOOP_DONE : LOOP_OUT_OF_TIME;
+    return have_time(l, due ? 2 : 1) ? LOOP_DONE : LOOP_OUT_OF_TIME;
 }
 
 /* At every step boundary; the same on all ranks. due: a checkpoint is, which is the last one where it would
  * leave no time for another before the deadline. */
-static loop_end attention_look(attention *a, bool due)
+static loop_end look_around(loop *l, bool due)
 {
-    const sim *s = a->checkpoints->sim;
-    const int64_t level = s->level, taken = level - a->last_step;
-    if (level == s->cfg->time.steps || isinf(a->deadline_s)) due = false;
-    if (level < a->next_step && !due) return LOOP_DONE;
-    const double now_s = timer_now_s(), passed_s = now_s - a->last_s;
-    a->per_step_s = passed_s / (double)(taken > 0 ? taken : 1);
-    const double steps = fmin(look_every_s / fmax(a->per_step_s, 1e-9), 2.0 * (double)taken + 1);
-    int64_t mine[2] = { reason_to_leave(a, due), s->top.rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
+    const topology *top = &l->sim->top;
+    const int64_t level = l->sim->level, taken = level - l->last_step;
+    if (level == l->cfg->time.steps || isinf(l->deadline_s)) due = false;
+    if (level < l->next_step && !due) return LOOP_DONE;
+    const double now_s = timer_now_s(), passed_s = now_s - l->last_s;
+    l->per_step_s = passed_s / (double)(taken > 0 ? taken : 1);
+    const double steps = fmin(look_every_s / fmax(l->per_step_s, 1e-9), 2.0 * (double)taken + 1);
+    int64_t mine[2] = { reason_to_leave(l, due), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
             all[2];
-    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, s->top.comm));
-    a->last_s = now_s;
-    a->last_step = level;
-    a->next_step = level + all[1];
+    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, top->comm));
+    l->last_s = now_s;
+    l->last_step = level;
+    l->next_step = level + all[1];
     return (loop_end)all[0];
 }
 
@@ -229,16 +212,16 @@ static int64_t to_next(int64_t every, int64_t level) { return every > 0 ? every 
 
 /* How many steps there are before something is to be done: at the end of the run, at norms, checkpoints and
  * frames, and, to a pass's length, when the ranks look at their flags. */
-static int64_t steps_to_go(const attention *look, const norms *n)
+static int64_t steps_to_go(const loop *l)
 {
-    const sim *s = n->sim;
-    const config *c = s->cfg;
+    const sim *s = l->sim;
+    const config *c = l->cfg;
     const int64_t level = s->level, block = s->plan.block_steps;
     const int64_t to_save = least(to_next(c->checkpoint.every, level), to_next(c->output.every, level));
-    const int64_t to_look = (look->next_step - level + block - 1) / block * block;
+    const int64_t to_look = (l->next_step - level + block - 1) / block * block;
     /* every step takes its norm and none is judged: many go in one graph, whose last norm is shown */
     const bool shown = c->time.norm_every == 1 && c->time.tolerance == 0 && s->batch && sim_norms_ride(s);
-    const int64_t to_norm = n->pending >= 0 && c->time.tolerance > 0 ? 1
+    const int64_t to_norm = l->pending >= 0 && c->time.tolerance > 0 ? 1
                             : shown                                  ? INT64_MAX
                                                                      : to_next(c->time.norm_every, level);
     const int64_t steps = least(least(c->time.steps - level, to_save), least(to_look, to_norm));
@@ -251,47 +234,51 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
     const config *c = s->cfg;
     const kind_row *kind = config_kind_of(c);
     const int64_t first = s->level;
-    loop_result r = { .end = LOOP_DONE, .last_change = NAN, .infinite_level = -1 };
+    loop l = { v, s, c, .result = { .last_change = NAN, .infinite_level = -1 }, .pending = -1 };
+    loop_result *r = &l.result;
     progress bar;
     progress_begin(&bar, c, s->top.rank, first,
                    ceiling_bytes_per_s / kind->words / (double)dtype_bytes(c->problem.type));
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
-    attention look = attention_begin(v, start_s);
-    norms changes = { s, &r, -1 };
+    const double mine_s = left_s(v, start_s);
+    MPI_CHECK(MPI_Allreduce(&mine_s, &l.deadline_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
     const double begin_s = timer_now_s();
+    l.deadline_s += begin_s;
+    l.last_step = first;
+    l.next_step = first + 1;
+    l.last_s = begin_s;
     clock_tick(v->ticks, 0);
-    if (saver_keeps(c, first) && !saver_keep(v)) r.end = LOOP_FAILED;
+    if (saver_keeps(c, first) && !saver_keep(v)) r->end = LOOP_FAILED;
 
-    for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
+    for (bool converged = false; s->level < c->time.steps && r->end == LOOP_DONE && !converged;) {
         step_probe *probe = clock_probe(v->ticks, s->level);
-        const int64_t most = steps_to_go(&look, &changes);
-        const int steps = sim_advance(s, (sim_request){ most, c->time.norm_every, true, probe });
+        const int steps = sim_advance(s, (sim_request){ steps_to_go(&l), c->time.norm_every, true, probe });
         sim_inject_device_error(s);
         clock_tick(v->ticks, steps);
         watchdog_step(s->level);
 
         saver_poll(v);
         const bool due = checkpoint_due(c, s->level);
-        r.end = attention_look(&look, due);
-        if (r.end == LOOP_FAILED) break;
+        r->end = look_around(&l, due);
+        if (r->end == LOOP_FAILED) break;
 
-        const bool leaving = r.end != LOOP_DONE;
+        const bool leaving = r->end != LOOP_DONE;
         const bool now = leaving || due || saver_keeps(c, s->level) || s->level == c->time.steps;
-        converged = norms_converged(&changes, now);
+        converged = has_converged(&l, now);
 
         if ((saver_keeps(c, s->level) && !saver_keep(v)) ||
             ((leaving || checkpoint_due(c, s->level)) && !saver_save(v, leaving))) {
-            r.end = LOOP_FAILED;
+            r->end = LOOP_FAILED;
             break;
         }
-        progress_show(&bar, s->level, r.last_change);
-        if (converged) r.end = LOOP_DONE;
+        progress_show(&bar, s->level, r->last_change);
+        if (converged) r->end = LOOP_DONE;
     }
-    if (!saver_finish(v)) r.end = LOOP_FAILED;
+    if (!saver_finish(v)) r->end = LOOP_FAILED;
     clock_flush(v->ticks);
-    r.steps_run = s->level - first;
-    r.loop_s = timer_now_s() - begin_s;
+    r->steps_run = s->level - first;
+    r->loop_s = timer_now_s() - begin_s;
     progress_end(&bar);
-    return r;
+    return *r;
 }

@@ -9,7 +9,6 @@
 
 #include "ranks/timer.h"
 #include "run/loop.h"
-#include "step/step.h"
 #include "support/comm_harness.h"
 
 /* ---- events of a device whose clock is made up ---- */
