@@ -44,15 +44,6 @@ static void enter(run *r, const char *phase)
 
 static int fail(int status, const char *why) { return cmd_say(status, "%s", why); }
 
-/* Folders are made and names locked before the first step, not when the first state is due. */
-static int make_checkpoints(run *r, sentence *why)
-{
-    if (!saver_is_sure(r->sim.cfg)) return 0;
-    const state_status status = saver_open(&r->checkpoints, why);
-    if (status == STATE_OK && r->ask.restart) state_writer_trust(r->checkpoints.writer, r->sim.level);
-    return state_exit(status);
-}
-
 /* Level 0, or the level of a state file. */
 static int start_level(run *r, sentence *why)
 {
@@ -234,8 +225,7 @@ static int run_it(run *r)
     status = start_level(r, &why);
     say_notes(s, notes);
     r->initialise_s = timer_lap_s(&mark_s);
-    if (status == 0) status = make_checkpoints(r, &why);
-    if (status == 0) status = saver_open_outputs(&r->checkpoints, &why);
+    if (status == 0) status = saver_open(&r->checkpoints, r->ask.restart != NULL, &why);
     r->writer_s = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why.text);
 

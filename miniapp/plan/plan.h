@@ -80,7 +80,7 @@ typedef struct plan {
     config_feed feed, lone_feed; /* lone_feed: of steps that are taken one by one where feed is GRAPH */
     int streams;
     int variant;
-    const char *variant_name; /* NULL: no variants were tried */
+    const char *variant_name; /* NULL: not chosen yet */
 
     plan_exchange exchange;
     sentence because[PLAN_CHOICES]; /* "": the run has nothing to choose there */

@@ -109,7 +109,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "transports", json_pack("{s:o}", "links",
                                   s->plan.exchange.tried ? plan_links_json(&s->plan) : json_object()) },
         { "tune", json_pack("{s:s?, s:o}", "variant",
-                            config_kind_of(c)->stencil ? sim_trial_variant_name(s, s->plan.variant) : NULL,
+                            config_kind_of(c)->stencil ? s->plan.variant_name : NULL,
                             "seconds", record_number(s->created.tune_s)) },
         { "steps", json_integer((json_int_t)s->level) },
         { "steps_run", json_integer((json_int_t)r->steps_run) },

@@ -116,8 +116,6 @@ typedef struct saver { /* lives as long as the sim; before it is opened all else
     sentence why;    /* of the last failure */
 } saver;
 
-/* Is a checkpoint asked for: at steps, or at a time limit of the deck? */
-bool saver_is_sure(const config *c);
 /* Is level one of those that are kept? */
 bool saver_keeps(const config *c, int64_t level);
 
@@ -126,10 +124,9 @@ bool saver_keeps(const config *c, int64_t level);
  * write there; a note for a checkpoint.dir into which only a signal's would go. Leaves nothing. Collective,
  * as are all below. */
 int saver_check_folders(saver *v, sentence *why);
-/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake. */
-state_status saver_open(saver *v, sentence *why);
-/* The writers of kept levels, before the first step. 0, or the exit status with one sentence in why. */
-int saver_open_outputs(saver *v, sentence *why);
+/* The writers that are sure to have work, before the first step: folders are made and names locked now, not
+ * when the first state is due. restarted: the level was read from a state. As saver_check_folders. */
+int saver_open(saver *v, bool restarted, sentence *why);
 void saver_close(saver *v);
 
 /* After every step; never waits. */

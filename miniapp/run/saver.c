@@ -11,7 +11,8 @@
 #include "run/watchdog.h"
 #include "state/state_folder.h"
 
-bool saver_is_sure(const config *c) { return c->checkpoint.every > 0 || c->run.wall_limit_s > 0; }
+/* Is a checkpoint asked for: at steps, or at a time limit of the deck? */
+static bool is_sure(const config *c) { return c->checkpoint.every > 0 || c->run.wall_limit_s > 0; }
 
 int saver_check_folders(saver *v, sentence *why)
 {
@@ -29,7 +30,7 @@ int saver_check_folders(saver *v, sentence *why)
         if (!all[i].used) continue;
         sentence reason;
         const state_status status = state_is_shared(s->top.comm, all[i].dir, &reason);
-        const bool never_due = i == 0 && !saver_is_sure(c);
+        const bool never_due = i == 0 && !is_sure(c);
         v->no_folder = v->no_folder || (never_due && status != STATE_OK);
         if (status != STATE_OK && never_due)
             plan_add_note(&s->plan, false, "%s: %s; a signal would end this run without a checkpoint",
@@ -65,7 +66,8 @@ static state_status begin(state_writer *w, const state_request *r, sentence *why
     return status;
 }
 
-state_status saver_open(saver *v, sentence *why)
+/* Makes the writer into checkpoint.dir, as the deck says, and the snapshot. */
+static state_status open_checkpoints(saver *v, sentence *why)
 {
     sim *s = v->sim;
     const config *c = s->cfg;
@@ -127,7 +129,7 @@ void saver_poll(saver *v)
 bool saver_save(saver *v, bool waited_for)
 {
     state_level level;
-    if (!v->writer && saver_open(v, &v->why) != STATE_OK) {
+    if (!v->writer && open_checkpoints(v, &v->why) != STATE_OK) {
         v->stop = true;
         return false;
     }
@@ -189,13 +191,15 @@ static state_status open_frames(saver *v, sentence *why)
     return status;
 }
 
-int saver_open_outputs(saver *v, sentence *why)
+int saver_open(saver *v, bool restarted, sentence *why)
 {
     const config *c = v->sim->cfg;
     const state_writer_options final = { .file = c->output.final, .one_file_bytes = STATE_ONE_FILE_BYTES };
     const state_writer_options states = { c->output.series, .one_file_bytes = STATE_ONE_FILE_BYTES };
-    state_status status = STATE_OK;
-    if (c->output.final[0]) status = make_writer(&v->final, v->sim, "output.final", final, why);
+    state_status status = is_sure(c) ? open_checkpoints(v, why) : STATE_OK;
+    if (status == STATE_OK && v->writer && restarted) state_writer_trust(v->writer, v->sim->level);
+    if (status == STATE_OK && c->output.final[0])
+        status = make_writer(&v->final, v->sim, "output.final", final, why);
     if (status == STATE_OK && c->output.every > 0 && c->output.series[0])
         status = make_writer(&v->series, v->sim, "output.series", states, why);
     if (status == STATE_OK && c->output.every > 0 && c->output.picture[0]) status = open_frames(v, why);

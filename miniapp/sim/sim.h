@@ -210,10 +210,8 @@ void snapshot_mark(snapshot *p);
 
 /* ---- sim_trial.c ---- */
 
-/* Once the simulation is made: the kernel's variant. Its name is that of the kernel which takes the run's
- * steps. */
+/* Once the simulation is made: the kernel's variant, and its name. */
 void sim_trial_choose_variant(sim *s);
-const char *sim_trial_variant_name(const sim *s, int variant);
 
 /* The plan's questions, answered by trials of a few passes and exchanges on the run's own fields, of which
  * the slowest rank decides. Collective; they cost the fields' values. how_long: else only what can be had is

@@ -234,11 +234,6 @@ static double variant_s(void *context, int variant)
     return seconds;
 }
 
-const char *sim_trial_variant_name(const sim *s, int variant)
-{
-    return s->plan.persistent ? "persistent" : variants_of(s)->name[variant];
-}
-
 /* A GPU above its limit of power lowers its clock within some tenths of a second. Then another variant of
  * single steps may be the fastest: on an H200 at radius 6, tiles of 96 rows are 2 to 4 % slower than tiles
  * of 24 at the full clock, and 8 to 14 % faster at the lowered one. So the rounds begin behind some time of
@@ -247,8 +242,8 @@ void sim_trial_choose_variant(sim *s)
 {
     const plan *p = &s->plan;
     const bool single = p->block_steps == 1, in_kernel = step_in_kernel(&s->pass);
-    const char *name[DEVICE_VARIANTS_MAX];
     double seconds[DEVICE_VARIANTS_MAX];
+    s->plan.variant_name = p->persistent ? "persistent" : variants_of(s)->name[0];
     if (s->cfg->run.tune == CONFIG_TUNE_OFF || !config_kind_of(s->cfg)->stencil || p->persistent) return;
     const int count = single ? variants_of(s)->count : block_variants(s);
     const int64_t rows = VISIT_SLOTS * p->window.slot_rows;
@@ -269,8 +264,7 @@ void sim_trial_choose_variant(sim *s)
                         .warm_up = trial_repeats(pass_s * t.launches * count, heat_s, 1, 1000),
                         .budget_s = TRIAL_BUDGET_S + heat_s },
               variant_s, &t, seconds, s->top.comm);
-    for (int v = 0; v < count; v++) name[v] = sim_trial_variant_name(s, v);
-    plan_choose_variant(&s->plan, name, seconds, count);
+    plan_choose_variant(&s->plan, variants_of(s)->name, seconds, count);
     variants_of(s)->chosen = s->plan.variant;
     s->created.tune_s = timer_now_s() - begin_s;
 }
