@@ -46,43 +46,42 @@ typedef struct anchor { /* when the host saw an event pass */
 } anchor;
 
 struct timeline {
-    const topology *top; /* not owned, as are the next two */
-    device *d;
-    device_stream *stream;
-    int streams; /* that compute the interior */
+    const topology *top; /* not owned */
+    int streams;         /* that compute the interior */
     device_event *event[EVENTS];
-    anchor first;                  /* the device's clock starts there, */
-    double rate;                   /* seconds of the host in one of the device, since; by timeline_write */
-    step_probe *probe;             /* [TIMELINE_STEPS]; */
+    anchor first; /* the device's clock starts there, */
+    double rate;  /* seconds of the host in one of the device, since; by clock_trace */
+    step_probe probe[TIMELINE_STEPS];
     int64_t level[TIMELINE_STEPS]; /* the step's or pass's last; */
     int probes;                    /* whose steps are enqueued; */
-    bool open;                     /* and one more, until timeline_tick */
+    bool open;                     /* and one more, until its tick */
     int64_t next;                  /* level from which the next one is wanted */
 };
 
 /* On the device's clock, since the first anchor. */
-static double position_s(const timeline *t, device_event *e)
+static double position_s(const clock_steps *c, device_event *e)
 {
     double seconds = 0;
-    DEVICE_CALL(t->d, event_seconds, t->event[FIRST], e, &seconds);
+    DEVICE_CALL(c->dev, event_seconds, c->timeline->event[FIRST], e, &seconds);
     return seconds;
 }
 
 /* On the host's clock. */
-static double passed_s(const timeline *t, device_event *e)
+static double passed_s(const clock_steps *c, device_event *e)
 {
-    return t->first.host_s + t->rate * position_s(t, e);
+    return c->timeline->first.host_s + c->timeline->rate * position_s(c, e);
 }
 
 /* The event passed between two looks at the clock; of some tries the narrowest counts, and is left in its
  * place. */
-static anchor drop_anchor(timeline *t, int place)
+static anchor drop_anchor(clock_steps *c, int place)
 {
-    device *d = t->d;
+    device *d = c->dev;
+    timeline *t = c->timeline;
     anchor best = { 0, INFINITY };
     for (int i = 0; i < ANCHOR_TRIES; i++) {
         const double begin_s = timer_now_s();
-        DEVICE_CALL(d, event_record, t->event[SPARE], t->stream);
+        DEVICE_CALL(d, event_record, t->event[SPARE], c->stream);
         DEVICE_CALL(d, event_sync, t->event[SPARE]);
         const double error_s = 0.5 * (timer_now_s() - begin_s);
         if (error_s >= best.error_s) continue;
@@ -94,26 +93,6 @@ static anchor drop_anchor(timeline *t, int place)
     return best;
 }
 
-static timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams)
-{
-    timeline *t = CHECK_ALLOC(calloc(1, sizeof *t));
-    *t = (timeline){ .top = top, .d = d, .stream = s, .streams = streams };
-    t->probe = CHECK_ALLOC(calloc(TIMELINE_STEPS, sizeof *t->probe));
-    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_create, true, &t->event[i]);
-    for (int i = 0; i < TIMELINE_STEPS; i++) step_probe_create(&t->probe[i], d, streams);
-    t->first = drop_anchor(t, FIRST);
-    return t;
-}
-
-static void timeline_destroy(timeline *t)
-{
-    if (!t) return;
-    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(t->d, event_destroy, &t->event[i]);
-    for (int i = 0; i < TIMELINE_STEPS; i++) step_probe_destroy(&t->probe[i], t->d);
-    free(t->probe);
-    free(t);
-}
-
 step_probe *clock_probe(clock_steps *c, int64_t level)
 {
     timeline *t = c->timeline;
@@ -123,38 +102,32 @@ step_probe *clock_probe(clock_steps *c, int64_t level)
     return &t->probe[t->probes];
 }
 
-static void end_probe(timeline *t, int steps)
+static trace_span span_of(const clock_steps *c, int probe, int name, int stream)
 {
-    t->open = false;
-    t->next = t->level[t->probes] + (int64_t)TIMELINE_EVERY * steps;
-    t->level[t->probes++] += steps;
-}
-
-static trace_span span_of(const timeline *t, int probe, int name, int stream)
-{
-    const step_probe *p = &t->probe[probe];
+    const step_probe *p = &c->timeline->probe[probe];
     const int from = spans[name].from + 2 * stream, to = spans[name].to + 2 * stream;
     const bool host = spans[name].track == TRACK_HOST;
-    return (trace_span){ host ? p->host_s[from] : passed_s(t, p->event[from]),
-                         host ? p->host_s[to] : passed_s(t, p->event[to]), t->level[probe],
+    return (trace_span){ host ? p->host_s[from] : passed_s(c, p->event[from]),
+                         host ? p->host_s[to] : passed_s(c, p->event[to]), c->timeline->level[probe],
                          (int)spans[name].track + stream, name };
 }
 
 /* Returns how many. */
-static int all_spans(const timeline *t, trace_span *to)
+static int all_spans(const clock_steps *c, trace_span *to)
 {
+    const timeline *t = c->timeline;
     int count = 0;
     for (int i = 0; i < t->probes; i++) {
         const step_probe *p = &t->probe[i];
         const int first = p->streams == 0 ? OF_LAUNCH : OF_STEP;
         const int end = p->streams == 0 ? OF_STEP : p->exchanged ? INTERIOR : OF_EXCHANGE;
-        for (int stream = 0; stream < p->streams; stream++) to[count++] = span_of(t, i, INTERIOR, stream);
-        for (int name = first; name < end; name++) to[count++] = span_of(t, i, name, 0);
+        for (int stream = 0; stream < p->streams; stream++) to[count++] = span_of(c, i, INTERIOR, stream);
+        for (int name = first; name < end; name++) to[count++] = span_of(c, i, name, 0);
     }
     return count;
 }
 
-bool clock_trace(const clock_steps *c, const char *path, sentence *why)
+bool clock_trace(clock_steps *c, const char *path, sentence *why)
 {
     timeline *const t = c->timeline;
     char process[128], stream_name[STEP_STREAMS_MAX][24];
@@ -166,14 +139,14 @@ bool clock_trace(const clock_steps *c, const char *path, sentence *why)
     }
     trace_span *const span =
         CHECK_ALLOC(malloc(sizeof *span * (size_t)(t->streams + SPANS) * (size_t)(t->probes + 1)));
-    const anchor last = drop_anchor(t, LAST); /* waits for all steps */
-    const double error_s = fmax(t->first.error_s, last.error_s), device_s = position_s(t, t->event[LAST]);
+    const anchor last = drop_anchor(c, LAST); /* waits for all steps */
+    const double error_s = fmax(t->first.error_s, last.error_s), device_s = position_s(c, t->event[LAST]);
     /* over a short time the anchors' errors are more than any drift */
     t->rate = device_s * 1e-4 > error_s ? (last.host_s - t->first.host_s) / device_s : 1;
-    const int count = all_spans(t, span);
-    const bool cuda = device_computing(t->d)->kind == DEVICE_CUDA;
+    const int count = all_spans(c, span);
+    const bool cuda = device_computing(c->dev)->kind == DEVICE_CUDA;
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
-             cuda ? "gpu" : "host device", cuda ? t->d->ordinal : t->d->threads);
+             cuda ? "gpu" : "host device", cuda ? c->dev->ordinal : c->dev->threads);
     const trace_timeline all = { .process = process,
                                  .track = track,
                                  .tracks = TRACK_STREAM + t->streams,
@@ -195,7 +168,14 @@ enum { SAMPLES_MAX = 1 << 20 };
 void clock_create(clock_steps *c, device *d, device_stream *s, const topology *traced, int streams)
 {
     *c = (clock_steps){ .dev = d, .stream = s };
-    if (traced) c->timeline = timeline_create(traced, d, s, streams);
+    if (traced) {
+        timeline *t = c->timeline = CHECK_ALLOC(calloc(1, sizeof *t));
+        t->top = traced;
+        t->streams = streams;
+        for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_create, true, &t->event[i]);
+        for (int i = 0; i < TIMELINE_STEPS; i++) step_probe_create(&t->probe[i], d, streams);
+        t->first = drop_anchor(c, FIRST);
+    }
     c->sample_s = CHECK_ALLOC(malloc(SAMPLES_MAX * sizeof *c->sample_s));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
     DEVICE_CALL(d, event_record, c->tick[0], s);
@@ -205,7 +185,11 @@ void clock_destroy(clock_steps *c)
 {
     if (!c->dev) return;
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(c->dev, event_destroy, &c->tick[i]);
-    timeline_destroy(c->timeline);
+    for (int i = 0; c->timeline && i < EVENTS; i++)
+        DEVICE_CALL(c->dev, event_destroy, &c->timeline->event[i]);
+    for (int i = 0; c->timeline && i < TIMELINE_STEPS; i++)
+        step_probe_destroy(&c->timeline->probe[i], c->dev);
+    free(c->timeline);
     free(c->sample_s);
     memset(c, 0, sizeof *c);
 }
@@ -236,7 +220,12 @@ static bool too_far_ahead(const clock_steps *c)
 
 void clock_tick(clock_steps *c, int steps)
 {
-    if (c->timeline && c->timeline->open) end_probe(c->timeline, steps);
+    timeline *t = c->timeline;
+    if (t && t->open) {
+        t->open = false;
+        t->next = t->level[t->probes] + (int64_t)TIMELINE_EVERY * steps;
+        t->level[t->probes++] += steps;
+    }
     c->ticks++;
     c->steps[c->ticks % CLOCK_RING] = steps;
     c->steps_ahead += steps;

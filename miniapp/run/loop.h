@@ -47,7 +47,7 @@ step_probe *clock_probe(clock_steps *c, int64_t level);
 void clock_tick(clock_steps *c, int steps);
 void clock_flush(clock_steps *c); /* waits for what is outstanding */
 /* Writes the timeline. Collective. */
-bool clock_trace(const clock_steps *c, const char *path, sentence *why);
+bool clock_trace(clock_steps *c, const char *path, sentence *why);
 
 /* ---- calibrate.c: short measurements at the start of a run, on its own fields with random values ---- */
 
