@@ -227,7 +227,7 @@ void sim_make_fields(sim *s);
 void sim_make_passes(sim *s);
 /* The memory and links of persistent passes. */
 bool sim_make_persistent(sim *s, sentence *why);
-/* The distributed transposes over t. */
-bool sim_make_redists(sim *s, transport_kind t, sentence *why);
+/* The distributed transposes. */
+bool sim_make_redists(sim *s, transport_kind over, sentence *why);
 /* All of them, once the plan is complete. */
 void sim_make_parts(sim *s);

@@ -125,27 +125,21 @@ bool sim_make_persistent(sim *s, sentence *why)
     return true;
 }
 
-static redist *make_redist(sim *s, const plan_grid *from, const plan_grid *to, transport_kind t)
+bool sim_make_redists(sim *s, transport_kind over, sentence *why)
 {
-    return redist_create(&from->dec, &to->dec, s->dev, &from->shape, &to->shape, t, s->top.comm);
-}
-
-bool sim_make_redists(sim *s, transport_kind t, sentence *why)
-{
-    const plan *p = &s->plan;
-    if (s->transposed.to) return true;
-    s->transposed.to = make_redist(s, &p->grid, &p->transposed_grid, t);
+    const plan_grid *a = &s->plan.grid, *b = &s->plan.transposed_grid;
+    sim_transposed *t = &s->transposed;
+    if (t->to) return true;
+    t->to = redist_create(&a->dec, &b->dec, s->dev, &a->shape, &b->shape, over, s->top.comm);
     if (config_kind_of(s->cfg)->by_lines)
-        s->transposed.from = make_redist(s, &p->transposed_grid, &p->grid, t);
-    const redist *made[] = { s->transposed.to, s->transposed.from };
-    for (int i = 0; i < 2; i++) {
-        if (!made[i] || redist_refusal(made[i])[0] == '\0') continue;
-        sentence_set(why, "%s", redist_refusal(made[i]));
-        redist_destroy(&s->transposed.to);
-        redist_destroy(&s->transposed.from);
-        return false;
-    }
-    return true;
+        t->from = redist_create(&b->dec, &a->dec, s->dev, &b->shape, &a->shape, over, s->top.comm);
+    const char *refusal = redist_refusal(t->to);
+    if (refusal[0] == '\0' && t->from) refusal = redist_refusal(t->from);
+    if (refusal[0] == '\0') return true;
+    sentence_set(why, "%s", refusal);
+    redist_destroy(&t->to);
+    redist_destroy(&t->from);
+    return false;
 }
 
 void sim_make_parts(sim *s)

@@ -41,18 +41,6 @@ static void make_changes(inkernel_pass *p)
     DEVICE_CALL(d, stream_sync, p->aside);
 }
 
-static void free_changes(inkernel_pass *p)
-{
-    device *d = p->of->dev;
-    if (!p->change) return;
-    DEVICE_CALL(d, stream_sync, p->aside);
-    DEVICE_CALL(d, stream_destroy, &p->aside);
-    DEVICE_CALL(d, event_destroy, &p->taken);
-    for (int i = 0; i < INKERNEL_PASS_SLOTS; i++) DEVICE_CALL(d, event_destroy, &p->copied[i]);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, p->change_host);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, p->change);
-}
-
 /* Two inboxes, for even and odd levels, in memory that the neighbours map, and theirs. For several ranks;
  * collective. False on all of them, with the reason, where a rank cannot reach a neighbour. */
 static bool make_inboxes(inkernel_pass *p, inkernel_level level[2], sentence *why)
@@ -78,17 +66,6 @@ static bool make_inboxes(inkernel_pass *p, inkernel_level level[2], sentence *wh
     return p->peers != NULL;
 }
 
-static bool make_plans(inkernel_pass *p, const boundary *sides, const inkernel_level level[2])
-{
-    const step_setup *of = p->of;
-    bool ok = true;
-    for (int i = 0; i < 2; i++)
-        ok = inkernel_plan_make(&p->linked[i], of->dec, of->shape, sides, of->op->radius,
-                                of->op->form == STENCIL_BOX, &level[1 - i], &level[i]) &&
-             ok;
-    return ok;
-}
-
 bool inkernel_pass_create(step_pass *pass, sentence *why)
 {
     const step_setup *of = &pass->of;
@@ -103,19 +80,33 @@ bool inkernel_pass_create(step_pass *pass, sentence *why)
     bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, level, why);
     pass->takes_norms = ok && of->dev->stencil_inkernel_can(of->dev, true);
     if (pass->takes_norms) make_changes(p);
-    if (ok && !agree_all(make_plans(p, &pass->sides, level), of->comm))
+    bool planned = true;
+    for (int i = 0; i < 2 && ok; i++)
+        planned = inkernel_plan_make(&p->linked[i], of->dec, f, &pass->sides, of->op->radius,
+                                     of->op->form == STENCIL_BOX, &level[1 - i], &level[i]) &&
+                  planned;
+    if (ok && !agree_all(planned, of->comm))
         ok = sentence_refuse(why, "an axis has fewer cells than the stencil's radius");
     if (!ok) inkernel_pass_destroy(&pass->inkernel);
     return ok;
 }
 
-void inkernel_pass_destroy(inkernel_pass **p)
+void inkernel_pass_destroy(inkernel_pass **pass)
 {
-    if (!p || !*p) return;
-    peer_destroy(&(*p)->peers);
-    free_changes(*p);
-    free(*p);
-    *p = NULL;
+    inkernel_pass *p = *pass;
+    if (!p) return;
+    device *d = p->of->dev;
+    peer_destroy(&p->peers);
+    if (p->change) {
+        DEVICE_CALL(d, stream_sync, p->aside);
+        DEVICE_CALL(d, stream_destroy, &p->aside);
+        DEVICE_CALL(d, event_destroy, &p->taken);
+        for (int i = 0; i < INKERNEL_PASS_SLOTS; i++) DEVICE_CALL(d, event_destroy, &p->copied[i]);
+        DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, p->change_host);
+        DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, p->change);
+    }
+    free(p);
+    *pass = NULL;
 }
 
 /* ---- steps that are enqueued together ---- */
