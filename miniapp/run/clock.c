@@ -211,13 +211,6 @@ static void read_until(clock_steps *c, int64_t end)
     }
 }
 
-/* Before anything is known of how long a step takes, every tick may be long. */
-static bool too_far_ahead(const clock_steps *c)
-{
-    return c->ticks - c->read > CLOCK_TICKS_AHEAD &&
-           (c->step_s == 0 || (double)c->steps_ahead * c->step_s > CLOCK_LEAD_S);
-}
-
 void clock_tick(clock_steps *c, int steps)
 {
     timeline *t = c->timeline;
@@ -232,7 +225,10 @@ void clock_tick(clock_steps *c, int steps)
     DEVICE_CALL(c->dev, event_record, c->tick[c->ticks % CLOCK_RING], c->stream);
     /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
     if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
-    while (too_far_ahead(c)) read_until(c, c->read + 1);
+    /* before anything is known of how long a step takes, every tick may be long */
+    while (c->ticks - c->read > CLOCK_TICKS_AHEAD &&
+           (c->step_s == 0 || (double)c->steps_ahead * c->step_s > CLOCK_LEAD_S))
+        read_until(c, c->read + 1);
 }
 
 void clock_flush(clock_steps *c) { read_until(c, c->ticks); }

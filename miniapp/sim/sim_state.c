@@ -93,21 +93,15 @@ static void upload(sim *s, sim_field field, const void *host)
     DEVICE_CALL(s->dev, stream_sync, main_stream(s));
 }
 
-/* Each is as large as the larger of two grids. */
-static size_t snapshot_bytes(const sim *s)
-{
-    const int64_t cells = sim_own_cells(s),
-                  transposed_cells = box_cells(field_own(&s->plan.transposed_grid.shape));
-    return (size_t)(transposed_cells > cells ? transposed_cells : cells) * dtype_bytes(s->cfg->problem.type);
-}
-
 bool sim_has_free_level(const sim *s) { return s->plan.window.slot_rows > 0; }
 
+/* As large as the larger of two grids. */
 static void *snapshot_buffer(sim *s, int slot)
 {
+    const int64_t a = sim_own_cells(s), b = box_cells(field_own(&s->plan.transposed_grid.shape));
+    const size_t bytes = (size_t)(a > b ? a : b) * dtype_bytes(s->cfg->problem.type);
     if (sim_has_free_level(s)) return slot == 0 ? s->next.u : s->next.prev;
-    if (!s->snapshot[slot])
-        DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_PINNED, snapshot_bytes(s), &s->snapshot[slot]);
+    if (!s->snapshot[slot]) DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_PINNED, bytes, &s->snapshot[slot]);
     return s->snapshot[slot];
 }
 

@@ -144,21 +144,18 @@ int64_t step_pass_sent_bytes(const step_pass *p)
     return (p->halo ? halo_sent_bytes(p->halo) : 0) + (p->prev_halo ? halo_sent_bytes(p->prev_halo) : 0);
 }
 
-/* Cells at most `depth` from a box, but for columns that are images which the pass makes. */
-static int64_t extent_cells(const step_pass *p, box b, int64_t depth)
-{
-    const box all = temporal_extent(p->of.shape, b, depth, &p->sides);
-    return p->makes_images ? box_width(b) * box_height(all) : box_cells(all);
-}
-
 int64_t step_pass_moved_cells(const step_pass *p, int steps)
 {
     int64_t cells = 0;
     if (p->of.persistent) return 2 * box_cells(field_own(p->of.shape));
     for (int i = 0; i < p->of.streams + p->shell_count; i++) {
         const box b = i < p->of.streams ? p->strip[i] : p->shell[i - p->of.streams];
-        for (int level = 0; level < (p->prev_halo ? 2 : 1) && !box_empty(b); level++)
-            cells += extent_cells(p, b, (int64_t)(steps - level) * p->of.op->radius) + box_cells(b);
+        for (int level = 0; level < (p->prev_halo ? 2 : 1) && !box_empty(b); level++) {
+            const int64_t depth = (int64_t)(steps - level) * p->of.op->radius;
+            box read = temporal_extent(p->of.shape, b, depth, &p->sides);
+            if (p->makes_images) read = box_make(b.x0, b.x1, read.y0, read.y1);
+            cells += box_cells(read) + box_cells(b);
+        }
     }
     return cells;
 }
