@@ -25,9 +25,10 @@ typedef struct loop {
 
 /* ---- norms ---- */
 
-/* As time.norm_every and time.tolerance ask. A norm that comes with its step is judged when the next step is
- * under way, so that the steps never wait; a level at which the run must know (the last one, a checkpoint, a
- * signal) is judged at once, and so is every norm that takes a pass of its own. */
+/* time.norm_every says which levels have a norm, time.tolerance ends the run. A norm that comes with its step
+ * is judged when the next step is under way, so that the steps never wait; a level at which the run must know
+ * (the last one, a checkpoint, a signal) is judged at once, and so is every norm that takes a pass of its
+ * own. */
 
 static bool small_enough(loop *l, int64_t level)
 {

@@ -111,7 +111,7 @@ static void hear(saver *v, state_status status, bool waited_for)
     v->failure_said = true;
 }
 
-/* Of the write under way, until it has ended with `wait`. */
+/* Goes on with the write under way; with `wait` until it has ended. */
 static void go_on(saver *v, bool wait, bool waited_for)
 {
     const bool busy = state_writer_busy(v->writer);

@@ -95,7 +95,7 @@ static void upload(sim *s, sim_field field, const void *host)
 
 bool sim_has_free_level(const sim *s) { return s->plan.window.slot_rows > 0; }
 
-/* As large as the larger of two grids. */
+/* Each has room for the larger of two grids. */
 static void *snapshot_buffer(sim *s, int slot)
 {
     const int64_t a = sim_own_cells(s), b = box_cells(field_own(&s->plan.transposed_grid.shape));
