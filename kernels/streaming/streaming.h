@@ -65,6 +65,9 @@ static inline field_shape streaming_slot_shape(const streaming_window *w, int64_
 }
 size_t streaming_level_bytes(const streaming_window *w); /* of device memory, for one level */
 
+/* The passes of a visit, the last one with the norm if that is wanted; returns their number. */
+int streaming_passes_of(int steps, bool norm, streaming_pass_steps *ask, const void *owner,
+                        int pass[STREAMING_STEPS_MAX]);
 /* The window with the most rows in `bytes` of device memory, for visits of up to `steps` steps of such a
  * stencil. Its chunks have streaming_chunk_rows rows; less than 1: there is no room. */
 streaming_window streaming_window_within(double bytes, dtype t, int64_t nx, int levels, int radius, int steps,

@@ -140,8 +140,8 @@ static void many_parts(device *d, transport_kind t)
 
 static void everything(device *d, transport_kind t)
 {
-    if (t == TRANSPORT_NCCL) {
-        print_message("skipped: a redistribution does not go over nccl\n");
+    if (t == TRANSPORT_NCCL || (t == TRANSPORT_PEER && d->kind == DEVICE_HOST)) {
+        print_message("skipped: a redistribution does not go over nccl, nor over peer without a GPU\n");
         return;
     }
     all_cases(d, t);

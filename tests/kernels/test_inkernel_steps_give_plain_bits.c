@@ -189,12 +189,17 @@ static void every_decomposition(void **state)
                                                    form == STENCIL_STAR && turn % 3 == 0 ? -0.5 : 0);
                     one_case(&op, !gpu ? 53 : turn % 5 ? 203 : 1031, !gpu ? 47 : turn % 7 ? 97 : 300, &sides,
                              ranks, ranks_x);
-                    /* ranks no wider than the stencil reaches; so tall that tiles keep their height */
+                    /* ranks no wider than the stencil reaches */
                     if (!gpu || p == 0)
                         one_case(&op, radius * ranks_x, radius * (ranks / ranks_x), &sides, ranks, ranks_x);
-                    if (gpu && p == 0 && ranks == 3 && ranks_x == 1)
-                        one_case(&op, 601, 30011, &sides, ranks, ranks_x);
                 }
+    /* so tall that tiles keep their height on GPUs */
+    const boundary periodic = side_pairs_of(0, 0);
+    for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++) {
+        const stencil op = bind_random(radius % 3 ? STENCIL_STAR : STENCIL_BOX, radius,
+                                       radius % 2 ? DTYPE_F32 : DTYPE_F64, 0);
+        one_case(&op, gpu ? 601 : 11, gpu ? 30011 : 3011, &periodic, 3, 1);
+    }
 }
 
 static int run(void)

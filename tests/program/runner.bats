@@ -7,7 +7,7 @@ setup() {
     mkdir -p bin tests/{program,made,jobs} build/{,sanitize/}tests/made build/kernels/made
     cp "$top/tests/run" tests/
     touch build/kernels/made/one.cu.o log
-    unset CUDA_VISIBLE_DEVICES TESTS_BEGAN TEST_GPU_JOBS BUILD
+    unset CUDA_VISIBLE_DEVICES TESTS_BEGAN TEST_GPU_JOBS BUILD MPIRUN # which may be a path, past the stand-in
     export TEST_JOBS=4 PATH=$PWD/bin:$PATH
     # of one process
     stand_in bin/mpirun 'while [ "$1" != -n ]; do shift; done; export RANKS=$2; shift 2; "$@"'

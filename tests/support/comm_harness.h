@@ -1,7 +1,7 @@
 /* For tests of comm/ under MPI: one topology, and a body that runs once for every way of moving data that
- * this machine has: CUDA with each transport where all ranks see a GPU, else host and a stand-in for a GPU
- * (staged, aware, mapped). A way that is missing is skipped with the reason. Ranks count their mismatches and
- * agree on the sum before they assert: no rank leaves another in an MPI call. */
+ * this machine has: CUDA with each transport where all ranks see a GPU, else host (staged, peer) and a
+ * stand-in for a GPU (staged, aware, mapped). A way that is missing is skipped with the reason. Ranks count
+ * their mismatches and agree on the sum before they assert: no rank leaves another in an MPI call. */
 #pragma once
 
 #include <dirent.h>
@@ -14,6 +14,7 @@
 #include "ranks/check.h"
 #include "support/deferred_device.h"
 #include "support/host_field.h"
+#include "support/host_peer.h"
 #include "support/unit.h"
 #include "topology/topology.h"
 
@@ -106,7 +107,7 @@ static inline int harness_main(int argc, char **argv, int (*run)(void))
 /* ... and for a body that every way of moving data has to pass: a test a way. */
 typedef struct harness_way {
     const char *name;
-    enum { HARNESS_HOST, HARNESS_DEFERRED, HARNESS_CUDA } on;
+    enum { HARNESS_HOST, HARNESS_SHARED, HARNESS_DEFERRED, HARNESS_CUDA } on;
     transport_kind t;
 } harness_way;
 
@@ -116,8 +117,10 @@ static inline void harness_way_test(void **state)
     const harness_way *w = *state;
     if (w->on == HARNESS_HOST) harness_on_host(harness_every_body);
     if (w->on == HARNESS_CUDA) harness_on_cuda(harness_every_body, w->t);
-    if (w->on != HARNESS_DEFERRED) return;
-    device *d = deferred_device_create((unsigned)harness.rank);
+    if (w->on != HARNESS_DEFERRED && w->on != HARNESS_SHARED) return;
+    const bool shared = w->on == HARNESS_SHARED;
+    device *d = shared ? device_host_create(1) : deferred_device_create((unsigned)harness.rank);
+    if (shared) host_peer_give(d);
     harness_every_body(d, w->t);
     device_destroy(&d);
 }
@@ -126,6 +129,7 @@ static inline int harness_run_every_way(void)
 {
     static harness_way ways[] = {
         { "host staged", HARNESS_HOST, TRANSPORT_STAGED },
+        { "host peer", HARNESS_SHARED, TRANSPORT_PEER },
         { "deferred staged", HARNESS_DEFERRED, TRANSPORT_STAGED },
         { "deferred aware", HARNESS_DEFERRED, TRANSPORT_AWARE },
         { "deferred mapped", HARNESS_DEFERRED, TRANSPORT_MAPPED },

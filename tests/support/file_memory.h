@@ -53,9 +53,16 @@ static inline int file_memory_alloc(device *d, device_memory where, size_t bytes
     return 0;
 }
 
+static inline void *file_memory_reserve(void *at, size_t bytes, int flags)
+{
+    return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+}
+
+/* The range keeps the addresses: memory of others would look like its own. */
 static inline int file_memory_unmap(device *d, void *p)
 {
-    return munmap(file_memory_of(p), file_memory_of(p)->bytes) ? errno : 0;
+    file_memory_head *const at = file_memory_of(p);
+    return file_memory_reserve(at, at->bytes, MAP_FIXED) == MAP_FAILED ? errno : 0;
 }
 
 static inline int file_memory_free(device *d, device_memory where, void *p)
@@ -86,8 +93,7 @@ static inline int file_memory_open(device *d, const device_handle *h, void **out
 static inline void file_memory_give(device *d)
 {
     if (!file_memory_begin)
-        file_memory_next = file_memory_begin = mmap(NULL, FILE_MEMORY_RANGE_BYTES, PROT_NONE,
-                                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        file_memory_next = file_memory_begin = file_memory_reserve(NULL, FILE_MEMORY_RANGE_BYTES, 0);
     file_memory_alloc_other = d->alloc;
     file_memory_free_other = d->free;
     d->unshared = NULL;
