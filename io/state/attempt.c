@@ -38,7 +38,6 @@ static void plan(attempt *a, const state_level *l)
     memset(s, 0, sizeof *s);
     snprintf(s->kind, sizeof s->kind, "%s", l->kind);
     snprintf(s->version, sizeof s->version, "%s", l->version ? l->version : "unknown");
-    snprintf(s->deck, sizeof s->deck, "%s", l->deck);
     s->type = l->type;
     s->step = l->step;
     s->fields = l->fields;

@@ -42,8 +42,7 @@ int collect_cut(state_info *s, const state_level *l, int ranks, int rank)
                                          ? cells_of(&l->field[i], ranks, k)
                                          : decomp_share(s->field[i].nx, s->field[i].ny, s->parts, k);
     }
-    state_number_blocks(s);
-    s->crc = CHECK_CALLOC(s->blocks, sizeof *s->crc);
+    state_lay_out(s, l->deck);
     return number;
 }
 

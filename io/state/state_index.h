@@ -11,8 +11,9 @@
 
 /* Blocks of a part's rectangle: the cells of each lie together in the file. */
 int64_t state_blocks(box cells, dtype t);
-/* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
-void state_number_blocks(state_info *s);
+/* Numbers the blocks of all parts by their cells (part[].block, s->blocks), and makes room behind the parts
+ * for their checksums, which are 0, and a copy of the deck. */
+void state_lay_out(state_info *s, const char *deck);
 /* Piece n of a rectangle, of that many blocks, in the order of its rows: whole rows, or a piece of one; empty
  * past the last. */
 box state_piece(box cells, dtype t, int blocks, int64_t n);

@@ -27,8 +27,8 @@ static state_info of_columns(int64_t columns, int64_t step)
 {
     static state_part part;
     const state_field u = { "u", columns, 1, 0 };
-    return (
-        state_info){ .kind = "heat", .step = step, .fields = 1, .parts = 1, .part = &part, .field = { u } };
+    return (state_info){ .kind = "heat", .step = step, .fields = 1, .parts = 1, .field = { u },
+                         .part = &part, .rest_bytes = sizeof part };
 }
 
 /* A state of that many columns; 0: what is none. */
