@@ -306,11 +306,9 @@ static state_status take_place(attempt *a, sentence *note, sentence *why)
     const state_writer_options *o = &a->o;
     char path[STATE_PATH_BYTES];
     state_status status = o->folder ? state_make_folder(o->folder, why) : STATE_OK;
-    if (status == STATE_OK && o->folder) status = state_check_names(o->folder, why);
     state_lock_path(path, o->folder, o->file);
     if (status == STATE_OK) a->lock = lock_take(path, &status, note, why);
-    if (status == STATE_OK) state_tidy(a->dir, o->file);
-    return status;
+    return status == STATE_OK ? state_tidy(a->dir, o->file, why) : status;
 }
 
 state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, state_status *status,
