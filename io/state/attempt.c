@@ -57,7 +57,7 @@ static void plan(attempt *a, const state_level *l)
     a->number = collect_cut(s, l, a->ranks, a->rank);
     if (a->o.file) snprintf(a->path, sizeof a->path, "%s", a->o.file);
     else state_path(a->path, sizeof a->path, a->o.folder, l->step);
-    snprintf(s->folder, sizeof s->folder, "%.*s.%08" PRIx32, state_stem_bytes(a->path), state_name(a->path),
+    snprintf(s->folder, sizeof s->folder, "%.*s.%08" PRIx32, state_stem_bytes(a->path), basename(a->path),
              a->token++);
     snprintf(a->folder, sizeof a->folder, "%.4000s/%s", a->dir, s->folder);
     snprintf(a->index, sizeof a->index, "%.4380s/" STATE_INDEX, a->folder);

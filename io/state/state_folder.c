@@ -166,11 +166,11 @@ static bool is_attempt(const char *folder)
 /* Is the attempt one of the state `file`, or, NULL, of a step? */
 static bool is_of(const char *folder, const char *file)
 {
-    const char *const name = state_name(folder);
+    const char *const name = basename(folder);
     const int stem = (int)strlen(name) - DIGITS - 1;
     char index[STATE_NAME_BYTES];
     snprintf(index, sizeof index, "%.*s.h5", stem, name);
-    return file ? stem == state_stem_bytes(file) && strncmp(name, state_name(file), (size_t)stem) == 0
+    return file ? stem == state_stem_bytes(file) && strncmp(name, basename(file), (size_t)stem) == 0
                 : state_step_of(index) >= 0;
 }
 
@@ -192,7 +192,7 @@ static bool is_needed(const char *folder)
     for (int i = 0; i < 2 && !needed; i++) { /* output.final may have any name */
         snprintf(path, sizeof path, "%.*s%s", (int)strlen(folder) - DIGITS - 1, folder, i == 0 ? ".h5" : "");
         const state_status status = state_index_read(path, &s, &why);
-        const bool named = status == STATE_OK && strcmp(s.folder, state_name(folder)) == 0;
+        const bool named = status == STATE_OK && strcmp(s.folder, basename(folder)) == 0;
         needed = named || (status != STATE_OK && status != STATE_MISSING);
         path_in(path, folder, MARK);
         if (named) (void)unlink(path);

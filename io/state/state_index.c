@@ -80,22 +80,16 @@ int64_t state_blocks(box b, dtype t)
     return (box_height(b) + most / width - 1) / (most / width);
 }
 
-const char *state_name(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 int state_stem_bytes(const char *path)
 {
-    const char *const name = state_name(path);
+    const char *const name = basename(path);
     const int length = (int)strlen(name);
     return length > 3 && strcmp(name + length - 3, ".h5") == 0 ? length - 3 : length;
 }
 
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES])
 {
-    const int beside = (int)(state_name(s->path) - s->path);
+    const int beside = (int)(basename(s->path) - s->path);
     if (!s->folder[0]) snprintf(out, STATE_PATH_BYTES, "%s", s->path);
     else snprintf(out, STATE_PATH_BYTES, "%.*s%s/%d.h5", beside, s->path, s->folder, k);
 }
@@ -107,7 +101,7 @@ void state_path(char *out, size_t out_bytes, const char *dir, int64_t step)
 
 int64_t state_step_of(const char *path)
 {
-    const char *const name = state_name(path);
+    const char *const name = basename(path);
     if (strncmp(name, "step_", 5) != 0 || strspn(name + 5, "0123456789") != STEP_DIGITS ||
         strcmp(name + 5 + STEP_DIGITS, ".h5") != 0)
         return -1;

@@ -18,8 +18,7 @@ void state_lay_out(state_info *s, const char *deck);
  * past the last. */
 box state_piece(box cells, dtype t, int blocks, int64_t n);
 extern int64_t state_block_bytes; /* STATE_BLOCK_BYTES; tests make it smaller */
-/* A path's last name, and its bytes without ".h5". */
-const char *state_name(const char *path);
+/* Bytes of a path's last name without ".h5". */
 int state_stem_bytes(const char *path);
 /* The file of part k: FOLDER/K.h5 beside the index, or the index. */
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);

@@ -95,7 +95,7 @@ static void which_ones_stay(void **unused)
         make_dir(name);
         for (int i = 0; cases[c].whose[i]; i++) {
             fixture_step(path, name, cases[c].steps[i]);
-            put(state_name(path), cases[c].whose[i] == 'm' ? 7 : cases[c].whose[i] == 'o' ? 8 : 0);
+            put(basename(path), cases[c].whose[i] == 'm' ? 7 : cases[c].whose[i] == 'o' ? 8 : 0);
         }
         apply(cases[c].rule, 60, cases[c].verified);
         for (int i = 0; cases[c].stay[i]; i++)
