@@ -1,10 +1,33 @@
-/* An attempt to write a state as one rank has its share of it: begin, write, verify, publish, of which
- * state_write.c says when each is due. A rank's parts and errors are its own here: no function calls MPI, and
- * those that say HDF5 are the main thread's. */
+/* What a state is written with: a rank's share of an attempt (begin, write, verify, publish, of which
+ * state_write.c says when each is due), and the way of the cells to the ranks that write. attempt_ functions
+ * call no MPI, and those that say HDF5 are the main thread's. */
 #pragma once
 
-#include "state/collect.h"
+#include "state/state_index.h"
 #include "state/state_write.h"
+
+/* ---- collect.c: cells in windows. Main thread only; no call waits ---- */
+
+typedef struct collect collect;
+typedef struct collect_window {
+    int field;     /* as many as there are: all windows were given */
+    int64_t block; /* its first one, counted in the part's field */
+    box cells;     /* empty on a rank that writes none of them */
+    const char *data;
+} collect_window;
+
+/* Cuts l's fields into s->parts rectangles: own cells of each rank, or whole rows of all. The number of this
+ * rank's part; -1: it writes none. */
+int collect_cut(state_info *s, const state_level *l, int ranks, int rank);
+/* s has the parts, l this rank's cells, which are there; both outlive it. number: this rank's part, or -1. */
+collect *collect_begin(MPI_Comm comm, const state_info *s, const state_level *l, int number);
+void collect_end(collect **c);
+/* Are all messages of this round there? They go on in any case: each rank asks until all is done. */
+bool collect_arrived(collect *c);
+/* The same; and the window of this round, whose data stay until the next one is asked for. */
+bool collect_next(collect *c, collect_window *out);
+
+/* ---- attempt.c: any thread, one at a time ---- */
 
 typedef struct attempt {
     /* ---- of all attempts of a writer ---- */
