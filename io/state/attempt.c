@@ -104,7 +104,7 @@ static state_status read_back(attempt *a)
     state_report r = { .damaged = 0 };
     sentence why;
     const double begin_s = timer_now_s();
-    const state_status status = state_look_at(&a->s, a->number, a->read_back, &r, &why);
+    const state_status status = state_look_at(&a->s, a->number, a->sum[1], &r, &why);
     a->verify_s = timer_now_s() - begin_s;
     if (status == STATE_OK) return STATE_OK;
     return state_fail(status, &a->why,
@@ -123,7 +123,7 @@ state_status attempt_begin(attempt *a, const state_level *l)
     plan(a, l);
     a->fd = -1;
     a->verify_s = 0;
-    memset(a->read_back, 0, sizeof a->read_back);
+    memset(a->sum, 0, sizeof a->sum);
     if (a->rank == 0 && a->o.folder) status = state_set_aside(a->path, &a->s, &a->aside, &a->why);
     if (status != STATE_OK || a->number < 0) return status;
     const int code = mkdir(a->folder, 0777) != 0 && errno != EEXIST ? errno : state_put_mark(a->folder);

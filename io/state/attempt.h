@@ -43,7 +43,7 @@ typedef struct attempt {
     state_info s;   /* its path is that of the file which has the table: of one file not yet NAME.h5 */
     uint64_t bytes; /* of all cells */
     int number, fd; /* of this rank's part; number -1: it writes none */
-    uint64_t read_back[STATE_FIELDS_MAX]; /* this part's shares of the fingerprints */
+    uint64_t sum[2][STATE_FIELDS_MAX]; /* this rank's shares of fingerprints: on the device; as read back */
     double verify_s;
     sentence aside; /* on rank 0: which state of another problem made room, or "" */
     sentence why;   /* of what failed last */

@@ -42,8 +42,7 @@ struct state_writer {
     bool agreeing; /* the phase's work is done */
     state_request request;
     state_level level;
-    uint64_t sum[2][STATE_FIELDS_MAX]; /* fingerprints: on the device; as read back */
-    collect *cells;                    /* NULL: the snapshot is not there yet */
+    collect *cells; /* NULL: the snapshot is not there yet */
     collect_window window;
     pthread_t thread;
     bool job_runs, has_thread, finished; /* finished: the phase's last job is begun */
@@ -161,11 +160,8 @@ static void agree(state_writer *w)
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, s->part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, s->crc, (int)s->blocks, MPI_UINT32_T, MPI_BOR, w->comm,
                              next_pending(w)));
-    for (int i = 0; i < STATE_FIELDS_MAX; i++) {
-        w->sum[0][i] = w->level.field[i].fingerprint;
-        w->sum[1][i] = w->a.read_back[i];
-    }
-    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,
+    for (int i = 0; i < s->fields; i++) w->a.sum[0][i] = w->level.field[i].fingerprint;
+    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->a.sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,
                              next_pending(w)));
 }
 
@@ -175,7 +171,7 @@ static void agree(state_writer *w)
 static state_status learn_fingerprints(state_writer *w)
 {
     state_field *f = w->a.s.field;
-    const uint64_t *const wanted = w->sum[0], *const found = w->sum[1];
+    const uint64_t *const wanted = w->a.sum[0], *const found = w->a.sum[1];
     for (int i = 0; i < w->a.s.fields; i++) {
         f[i].fingerprint = wanted[i];
         if (w->a.o.verify == STATE_VERIFY_FULL && found[i] != wanted[i])
