@@ -47,7 +47,7 @@ struct state_writer {
     pthread_t thread;
     bool job_runs, has_thread, finished; /* finished: the phase's last job is begun */
     double mine[AGREED], all[AGREED];
-    MPI_Request pending[4];
+    MPI_Request pending[3];
     int pending_count;
     state_status status; /* of this phase on this rank */
     state_status ended;  /* how the last write ended, until it is told; its sentence is a.why */
@@ -149,17 +149,15 @@ static MPI_Request *next_pending(state_writer *w) { return &w->pending[w->pendin
 static void agree(state_writer *w)
 {
     const state_info *s = &w->a.s;
-    const int numbers = s->parts * (int)(sizeof *s->part / sizeof(int64_t));
     w->agreeing = true;
     w->mine[WORST] = (int)w->status * w->a.ranks + w->a.ranks - 1 - w->a.rank;
     w->mine[VERIFY_S] = w->phase == WRITE ? w->a.verify_s : 0;
     w->mine[JOB_S] -= w->mine[VERIFY_S];
     MPI_CHECK(MPI_Iallreduce(w->mine, w->all, AGREED, MPI_DOUBLE, MPI_MAX, w->comm, next_pending(w)));
     if (w->phase != WRITE) return;
-    /* what a rank does not know is 0; unsigned numbers by OR, as MPICH 4.0's MAX takes them for signed */
-    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, s->part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
-    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, s->crc, (int)s->blocks, MPI_UINT32_T, MPI_BOR, w->comm,
-                             next_pending(w)));
+    /* parts and checksums: what a rank does not know is 0, what several know is the same */
+    const int words = (int)(s->crc + s->blocks - (uint32_t *)s->part);
+    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, s->part, words, MPI_UINT32_T, MPI_BOR, w->comm, next_pending(w)));
     for (int i = 0; i < s->fields; i++) w->a.sum[0][i] = w->level.field[i].fingerprint;
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->a.sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,
                              next_pending(w)));
