@@ -110,16 +110,13 @@ static int append_line(int fd, const char *line)
     do locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
     while (!locked && (errno == EINTR || errno == EWOULDBLOCK) && waits(&tries));
     if (fstat(fd, &info) != 0) return errno;
-    if (S_ISREG(info.st_mode)) {
-        char last = '\n';
-        if (info.st_size > 0 && pread(fd, &last, 1, info.st_size - 1) < 0) return errno;
-        if (last == '\n') line++;
-    } else {
-        line++; /* a pipe or a terminal has no last line to look at */
-    }
+    const bool is_file = S_ISREG(info.st_mode);
+    char last = '\n'; /* a pipe or a terminal has no last line to look at */
+    if (is_file && info.st_size > 0 && pread(fd, &last, 1, info.st_size - 1) < 0) return errno;
+    if (last == '\n') line++;
     const int code = write_all(fd, line);
     /* Half a line would spoil the file for every reader. */
-    if (code && locked && S_ISREG(info.st_mode) && ftruncate(fd, info.st_size) != 0) return errno;
+    if (code && locked && is_file && ftruncate(fd, info.st_size) != 0) return errno;
     return code;
 }
 

@@ -1,4 +1,9 @@
-#include "state/collect.h"
+/* The cells of all ranks, brought to the few that write, in windows of some blocks of a part. What a rank has
+ * of a window lies together in its memory, so a message is a piece of memory as it is. All ranks go through
+ * the same rounds, a window of each part in each; one window is received while the one before is written.
+ * Messages are synchronous: no rank's memory fills with what cannot be written yet. Where every rank writes
+ * its own cells there are no messages, and a field is a window. */
+#include "state/attempt.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -42,8 +47,7 @@ int collect_cut(state_info *s, const state_level *l, int ranks, int rank)
                                          ? cells_of(&l->field[i], ranks, k)
                                          : decomp_share(s->field[i].nx, s->field[i].ny, s->parts, k);
     }
-    state_number_blocks(s);
-    s->crc = CHECK_CALLOC(s->blocks, sizeof *s->crc);
+    state_lay_out(s, l->deck);
     return number;
 }
 

@@ -10,7 +10,6 @@
  * alone is the lock: of two runs that start at one instant both may take it. */
 #include "state/state_folder.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -52,16 +51,12 @@ static owner read_owner(const char *text)
     return o;
 }
 
-/* Without blanks in a word, as sscanf reads it. */
 static void put_line(char line[LINE_BYTES])
 {
-    char host[STATE_HOST_BYTES], job[WORD_BYTES];
+    char host[STATE_HOST_BYTES];
     const char *const id = getenv("SLURM_JOB_ID"), *const restarts = getenv("SLURM_RESTART_COUNT");
-    snprintf(job, sizeof job, "%s", id && *id ? id : "-");
-    for (char *c = job; *c; c++)
-        if (!isgraph((unsigned char)*c)) *c = '_';
-    snprintf(line, LINE_BYTES, "host=%s pid=%ld job=%s restarts=%d\n", state_host(host), (long)getpid(), job,
-             restarts ? atoi(restarts) : 0);
+    snprintf(line, LINE_BYTES, "host=%s pid=%ld job=%.63s restarts=%d\n", state_host(host), (long)getpid(),
+             id && *id ? id : "-", restarts ? atoi(restarts) : 0);
 }
 
 static bool has_the_name(const char *path, int fd)
@@ -99,7 +94,7 @@ static int try(lock *l, owner *other)
 
 void state_lock_path(char out[STATE_PATH_BYTES], const char *folder, const char *file)
 {
-    const int n = folder ? STATE_PATH_BYTES : (int)(state_name(file) - file) + state_stem_bytes(file);
+    const int n = folder ? STATE_PATH_BYTES : (int)(basename(file) - file) + state_stem_bytes(file);
     snprintf(out, STATE_PATH_BYTES, "%.*s%s", n, folder ? folder : file, folder ? "/" LOCK_NAME : ".lock");
 }
 

@@ -46,7 +46,7 @@ state_status state_file_open(const char *path, int *fd, sentence *why);
 /* ---- a state ---- */
 
 enum { STATE_FIELDS_MAX = 2, STATE_SCHEMA_VERSION = 3, STATE_PATH_BYTES = 4400, STATE_NAME_BYTES = 304 };
-enum { STATE_BLOCK_BYTES = 4 << 20, STATE_DECK_BYTES = 64 << 10 };
+enum { STATE_BLOCK_BYTES = 4 << 20 };
 
 /* The table of an index has field, part and info as they are in memory; docs/contract.md names their columns.
  */
@@ -76,9 +76,10 @@ typedef struct state_info {
     int64_t step, blocks;
     state_field field[STATE_FIELDS_MAX];
     char path[STATE_PATH_BYTES]; /* of the index; up to here the head of the table */
-    char deck[STATE_DECK_BYTES]; /* resolved, as text */
-    state_part *part;
-    uint32_t *crc; /* [blocks]: CRC-32C of each, part by part, in a part field by field */
+    state_part *part;            /* owned; behind them, in the same memory, the rest of the table */
+    uint32_t *crc;               /* [blocks]: CRC-32C of each, part by part, in a part field by field */
+    char *deck;                  /* resolved, as text */
+    int64_t rest_bytes;          /* of parts, checksums and deck */
 } state_info;
 
 /* DIR/step_NNNNNNNNNN.h5 */

@@ -115,23 +115,6 @@ static state_status list_here(const char *dir, int64_t **steps, size_t *count)
     return found > 0 ? STATE_OK : STATE_MISSING;
 }
 
-state_status state_check_names(const char *dir, sentence *why)
-{
-    int64_t *steps = NULL;
-    size_t count = 0;
-    state_status status = STATE_OK;
-    (void)list_here(dir, &steps, &count);
-    for (size_t i = 0; i < count && status == STATE_OK; i++) {
-        char path[STATE_PATH_BYTES];
-        struct stat info;
-        state_path(path, sizeof path, dir, steps[i]);
-        if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
-            status = state_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
-    }
-    free(steps);
-    return status;
-}
-
 state_status state_set_aside(const char *path, const state_info *next, sentence *note, sentence *why)
 {
     state_info s;
@@ -183,11 +166,11 @@ static bool is_attempt(const char *folder)
 /* Is the attempt one of the state `file`, or, NULL, of a step? */
 static bool is_of(const char *folder, const char *file)
 {
-    const char *const name = state_name(folder);
+    const char *const name = basename(folder);
     const int stem = (int)strlen(name) - DIGITS - 1;
     char index[STATE_NAME_BYTES];
     snprintf(index, sizeof index, "%.*s.h5", stem, name);
-    return file ? stem == state_stem_bytes(file) && strncmp(name, state_name(file), (size_t)stem) == 0
+    return file ? stem == state_stem_bytes(file) && strncmp(name, basename(file), (size_t)stem) == 0
                 : state_step_of(index) >= 0;
 }
 
@@ -209,7 +192,7 @@ static bool is_needed(const char *folder)
     for (int i = 0; i < 2 && !needed; i++) { /* output.final may have any name */
         snprintf(path, sizeof path, "%.*s%s", (int)strlen(folder) - DIGITS - 1, folder, i == 0 ? ".h5" : "");
         const state_status status = state_index_read(path, &s, &why);
-        const bool named = status == STATE_OK && strcmp(s.folder, state_name(folder)) == 0;
+        const bool named = status == STATE_OK && strcmp(s.folder, basename(folder)) == 0;
         needed = named || (status != STATE_OK && status != STATE_MISSING);
         path_in(path, folder, MARK);
         if (named) (void)unlink(path);
@@ -239,18 +222,23 @@ void state_remove_attempt(const char *folder)
     if (rmdir(folder) != 0 && state_put_mark(folder) == 0) (void)replace_sync_folder(folder);
 }
 
-void state_tidy(const char *dir, const char *file)
+state_status state_tidy(const char *dir, const char *file, sentence *why)
 {
-    char folder[STATE_PATH_BYTES], mark[STATE_PATH_BYTES];
+    char path[STATE_PATH_BYTES], mark[STATE_PATH_BYTES];
+    struct stat info;
+    state_status status = STATE_OK;
     DIR *const d = opendir(dir);
     for (const struct dirent *e; d && (e = readdir(d));) {
+        path_in(path, dir, e->d_name);
+        if (!file && is_step(e) && lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
+            status = state_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
         if (!is_attempt(e->d_name) || !is_of(e->d_name, file)) continue;
-        path_in(folder, dir, e->d_name);
-        path_in(mark, folder, MARK);
-        (void)rmdir(folder); /* empty: killed before the mark */
-        if (access(mark, F_OK) == 0) state_remove_attempt(folder);
+        path_in(mark, path, MARK);
+        (void)rmdir(path); /* empty: killed before the mark */
+        if (access(mark, F_OK) == 0) state_remove_attempt(path);
     }
     if (d) closedir(d);
+    return status;
 }
 
 int state_mark_older(const char *path, char older[STATE_PATH_BYTES])

@@ -17,8 +17,6 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why);
 /* Step numbers of the states in dir, newest first; the array is the caller's to free. MISSING: no such dir or
  * none. Collective. */
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
-/* IO where a folder has the name of a state in dir. By one rank. */
-state_status state_check_names(const char *dir, sentence *why);
 /* `next` is to get the name step_NNNNNNNNNN.h5. A state of another problem (kind, type, grid) that has it is
  * kept as step_NNNNNNNNNN.KIND-NXxNY-TYPE.h5 (.2.h5, .3.h5 ..), and *note says so, else "". By one rank. */
 state_status state_set_aside(const char *path, const state_info *next, sentence *note, sentence *why);
@@ -56,8 +54,9 @@ int state_put_mark(const char *folder);
 int state_mark_older(const char *path, char older[STATE_PATH_BYTES]);
 /* Deletes the folder, or, where an index needs it, its mark. */
 void state_remove_attempt(const char *folder);
-/* Deletes folders in dir that have a mark and no index: of the state `file`, or, NULL, of steps. */
-void state_tidy(const char *dir, const char *file);
+/* Deletes folders in dir that have a mark and no index: of the state `file`, or, NULL, of steps. IO: a folder
+ * has the name of a step's state. */
+state_status state_tidy(const char *dir, const char *file, sentence *why);
 /* Deletes the state `path`, its index first. */
 void state_delete(const char *path);
 

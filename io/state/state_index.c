@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "files/crc32c.h"
@@ -24,11 +23,18 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "files hold little-endian numbers, as memory has to");
 _Static_assert(offsetof(state_info, path) == 496 && sizeof(state_part) == 112, "the table has no padding");
 
-enum { STEP_DIGITS = 10 };
+enum { STEP_DIGITS = 10, DECK_BYTES_MAX = 1 << 20 };
 
 /* ---- geometry ---- */
 
-void state_number_blocks(state_info *s)
+/* Where the rest of the table is in memory, once the counts are known. */
+static void find_rest(state_info *s)
+{
+    s->crc = (uint32_t *)(s->part + s->parts);
+    s->deck = (char *)(s->crc + s->blocks);
+}
+
+void state_lay_out(state_info *s, const char *deck)
 {
     s->blocks = 0;
     for (int k = 0; k < s->parts; k++)
@@ -36,6 +42,13 @@ void state_number_blocks(state_info *s)
             s->part[k].block[i] = s->blocks;
             s->blocks += state_blocks(s->part[k].of[i].cells, s->type);
         }
+    const size_t parts_bytes = (size_t)s->parts * sizeof *s->part,
+                 crc_bytes = (size_t)s->blocks * sizeof *s->crc;
+    s->rest_bytes = (int64_t)(parts_bytes + crc_bytes + strlen(deck));
+    s->part = CHECK_ALLOC(realloc(s->part, (size_t)s->rest_bytes + 1));
+    find_rest(s);
+    memset(s->crc, 0, crc_bytes);
+    strcpy(s->deck, deck);
 }
 
 int64_t state_block_bytes = STATE_BLOCK_BYTES;
@@ -67,22 +80,16 @@ int64_t state_blocks(box b, dtype t)
     return (box_height(b) + most / width - 1) / (most / width);
 }
 
-const char *state_name(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 int state_stem_bytes(const char *path)
 {
-    const char *const name = state_name(path);
+    const char *const name = basename(path);
     const int length = (int)strlen(name);
     return length > 3 && strcmp(name + length - 3, ".h5") == 0 ? length - 3 : length;
 }
 
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES])
 {
-    const int beside = (int)(state_name(s->path) - s->path);
+    const int beside = (int)(basename(s->path) - s->path);
     if (!s->folder[0]) snprintf(out, STATE_PATH_BYTES, "%s", s->path);
     else snprintf(out, STATE_PATH_BYTES, "%.*s%s/%d.h5", beside, s->path, s->folder, k);
 }
@@ -94,7 +101,7 @@ void state_path(char *out, size_t out_bytes, const char *dir, int64_t step)
 
 int64_t state_step_of(const char *path)
 {
-    const char *const name = state_name(path);
+    const char *const name = basename(path);
     if (strncmp(name, "step_", 5) != 0 || strspn(name + 5, "0123456789") != STEP_DIGITS ||
         strcmp(name + 5 + STEP_DIGITS, ".h5") != 0)
         return -1;
@@ -132,15 +139,12 @@ int state_structure_crc(const state_info *s, int k, int fd, int64_t bytes, uint3
 /* ---- the table, and a line of text that ends the file ---- */
 
 #define TRAILER "weft state trailer 3 table=%016" PRIx64 " crc32c=%08" PRIx32 " structure=%08" PRIx32 "\n"
-enum { TRAILER_BYTES = 79, HEAD_BYTES = offsetof(state_info, path), PIECES = 4 };
+enum { TRAILER_BYTES = 79, HEAD_BYTES = offsetof(state_info, path) };
 
-/* Head, parts, checksums of blocks, and the deck, each as it lies in memory and behind the one before. */
-static void put_pieces(state_info *s, size_t deck_bytes, struct iovec piece[PIECES])
+/* Head, parts, checksums of blocks, and the deck, as they lie in memory. */
+static uint32_t table_crc(const state_info *s)
 {
-    piece[0] = (struct iovec){ s, HEAD_BYTES };
-    piece[1] = (struct iovec){ s->part, (size_t)s->parts * sizeof *s->part };
-    piece[2] = (struct iovec){ s->crc, (size_t)s->blocks * sizeof *s->crc };
-    piece[3] = (struct iovec){ s->deck, deck_bytes };
+    return crc32c(crc32c(0, s, HEAD_BYTES), s->part, (size_t)s->rest_bytes);
 }
 
 static void put_trailer(char line[TRAILER_BYTES + 1], uint64_t at, uint32_t crc, uint32_t structure)
@@ -152,26 +156,18 @@ static void put_trailer(char line[TRAILER_BYTES + 1], uint64_t at, uint32_t crc,
 static int cells_in_index(const state_info *s) { return s->folder[0] ? -1 : 0; }
 
 /* The table at [at, end). 0, errno, or EBADMSG: it has not that length. */
-static int read_table(int fd, int64_t at, int64_t end, state_info *s, uint32_t *crc)
+static int read_table(int fd, int64_t at, int64_t end, state_info *s)
 {
-    struct iovec piece[PIECES];
-    int64_t left = end - at - HEAD_BYTES;
-    int code = left < 0 ? EBADMSG : replace_pread(fd, s, HEAD_BYTES, (uint64_t)at);
+    s->rest_bytes = end - at - HEAD_BYTES;
+    const int code = s->rest_bytes < 0 ? EBADMSG : replace_pread(fd, s, HEAD_BYTES, (uint64_t)at);
     if (code) return code;
-    if (s->parts < 1 || s->parts > left / (int64_t)sizeof *s->part) return EBADMSG;
-    left -= s->parts * (int64_t)sizeof *s->part;
+    if (s->parts < 1 || s->parts > s->rest_bytes / (int64_t)sizeof *s->part) return EBADMSG;
+    const int64_t left = s->rest_bytes - s->parts * (int64_t)sizeof *s->part;
     if (s->blocks < 0 || s->blocks > left / (int64_t)sizeof *s->crc) return EBADMSG;
-    left -= s->blocks * (int64_t)sizeof *s->crc;
-    if (left >= STATE_DECK_BYTES) return EBADMSG;
-    s->part = CHECK_CALLOC(s->parts, sizeof *s->part);
-    s->crc = CHECK_CALLOC(s->blocks, sizeof *s->crc);
-    put_pieces(s, (size_t)left, piece);
-    for (int i = 0; i < PIECES && !code; i++) {
-        code = replace_pread(fd, piece[i].iov_base, piece[i].iov_len, (uint64_t)at);
-        *crc = crc32c(*crc, piece[i].iov_base, piece[i].iov_len);
-        at += (int64_t)piece[i].iov_len;
-    }
-    return code;
+    if (left - s->blocks * (int64_t)sizeof *s->crc > DECK_BYTES_MAX) return EBADMSG;
+    s->part = CHECK_CALLOC(s->rest_bytes + 1, 1);
+    find_rest(s);
+    return replace_pread(fd, s->part, (size_t)s->rest_bytes, (uint64_t)at + HEAD_BYTES);
 }
 
 static state_status read_index(int fd, state_info *s, sentence *why)
@@ -179,7 +175,7 @@ static state_status read_index(int fd, state_info *s, sentence *why)
     struct stat info;
     char found[TRAILER_BYTES + 1] = "", line[TRAILER_BYTES + 1];
     uint64_t at = 0;
-    uint32_t table = 0, structure = 0, crc = 0, of_rest = 0;
+    uint32_t table = 0, structure = 0, found_structure = 0;
     if (fstat(fd, &info) != 0) return state_file_failed("read", s->path, errno, why);
     const int64_t end = info.st_size - TRAILER_BYTES;
     int code = end < 0 ? 0 : replace_pread(fd, found, TRAILER_BYTES, (uint64_t)end);
@@ -191,11 +187,11 @@ static state_status read_index(int fd, state_info *s, sentence *why)
             "%s is not a whole state of weft: it does not end in a state's trailer (jobs/state makes "
             "one of an older version's file, or of one that another program changed)",
             s->path);
-    if (!code) code = at > (uint64_t)end ? EBADMSG : read_table(fd, (int64_t)at, end, s, &crc);
-    if (!code && (crc != table || strchr(s->folder, '/'))) code = EBADMSG;
-    if (!code) code = state_structure_crc(s, cells_in_index(s), fd, (int64_t)at, &of_rest);
+    if (!code) code = at > (uint64_t)end ? EBADMSG : read_table(fd, (int64_t)at, end, s);
+    if (!code && (table_crc(s) != table || strchr(s->folder, '/'))) code = EBADMSG;
+    if (!code) code = state_structure_crc(s, cells_in_index(s), fd, (int64_t)at, &found_structure);
     if (code && code != EBADMSG) return state_file_failed("read", s->path, code, why);
-    if (!code && of_rest == structure) return STATE_OK;
+    if (!code && found_structure == structure) return STATE_OK;
     return state_fail(STATE_DAMAGED, why,
                       "%s is damaged: its index has another CRC-32C than its trailer says", s->path);
 }
@@ -215,23 +211,19 @@ state_status state_index_read(const char *path, state_info *s, sentence *why)
 int state_index_end(const char *path, state_info *s)
 {
     struct stat info = { .st_size = 0 };
-    struct iovec piece[PIECES];
     char line[TRAILER_BYTES + 1];
-    uint32_t crc = 0, structure = 0;
+    uint32_t structure = 0;
     state_info found;
     sentence why;
     const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
-    uint64_t at = (uint64_t)info.st_size;
+    const uint64_t at = (uint64_t)info.st_size, rest_at = at + HEAD_BYTES,
+                   rest_bytes = (uint64_t)s->rest_bytes;
     if (!code) code = state_structure_crc(s, cells_in_index(s), fd, info.st_size, &structure);
-    put_pieces(s, strlen(s->deck), piece);
-    for (int i = 0; i < PIECES && !code; i++) {
-        crc = crc32c(crc, piece[i].iov_base, piece[i].iov_len);
-        code = replace_pwrite(fd, piece[i].iov_base, piece[i].iov_len, at);
-        at += piece[i].iov_len;
-    }
-    put_trailer(line, (uint64_t)info.st_size, crc, structure);
-    if (!code) code = replace_pwrite(fd, line, TRAILER_BYTES, at);
+    put_trailer(line, at, table_crc(s), structure);
+    if (!code) code = replace_pwrite(fd, s, HEAD_BYTES, at);
+    if (!code) code = replace_pwrite(fd, s->part, rest_bytes, rest_at);
+    if (!code) code = replace_pwrite(fd, line, TRAILER_BYTES, rest_at + rest_bytes);
     if (!code && fsync(fd) != 0) code = errno;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
@@ -265,19 +257,15 @@ state_status state_open(MPI_Comm comm, const char *path, state_info *s, sentence
     status = state_agree(comm, status, why);
     if (status != STATE_OK) return status;
     state_part *const part = s->part;
-    uint32_t *const crc = s->crc;
     MPI_CHECK(ranks_bcast(s, sizeof *s, MPI_BYTE, 0, comm));
-    s->part = reads ? part : CHECK_CALLOC(s->parts, sizeof *part);
-    s->crc = reads ? crc : CHECK_CALLOC(s->blocks, sizeof *crc);
-    MPI_CHECK(ranks_bcast(s->part, s->parts * (int)sizeof *part, MPI_BYTE, 0, comm));
-    MPI_CHECK(ranks_bcast(s->crc, (int)s->blocks, MPI_UINT32_T, 0, comm));
+    s->part = reads ? part : CHECK_CALLOC(s->rest_bytes + 1, 1);
+    find_rest(s);
+    MPI_CHECK(ranks_bcast(s->part, (int)s->rest_bytes, MPI_BYTE, 0, comm));
     return STATE_OK;
 }
 
 void state_close(state_info *s)
 {
     free(s->part);
-    free(s->crc);
     s->part = NULL;
-    s->crc = NULL;
 }

@@ -11,14 +11,14 @@
 
 /* Blocks of a part's rectangle: the cells of each lie together in the file. */
 int64_t state_blocks(box cells, dtype t);
-/* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
-void state_number_blocks(state_info *s);
+/* Numbers the blocks of all parts by their cells (part[].block, s->blocks), and makes room behind the parts
+ * for their checksums, which are 0, and a copy of the deck. */
+void state_lay_out(state_info *s, const char *deck);
 /* Piece n of a rectangle, of that many blocks, in the order of its rows: whole rows, or a piece of one; empty
  * past the last. */
 box state_piece(box cells, dtype t, int blocks, int64_t n);
 extern int64_t state_block_bytes; /* STATE_BLOCK_BYTES; tests make it smaller */
-/* A path's last name, and its bytes without ".h5". */
-const char *state_name(const char *path);
+/* Bytes of a path's last name without ".h5". */
 int state_stem_bytes(const char *path);
 /* The file of part k: FOLDER/K.h5 beside the index, or the index. */
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);

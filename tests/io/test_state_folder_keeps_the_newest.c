@@ -27,8 +27,8 @@ static state_info of_columns(int64_t columns, int64_t step)
 {
     static state_part part;
     const state_field u = { "u", columns, 1, 0 };
-    return (
-        state_info){ .kind = "heat", .step = step, .fields = 1, .parts = 1, .part = &part, .field = { u } };
+    return (state_info){ .kind = "heat", .step = step, .fields = 1, .parts = 1, .field = { u },
+                         .part = &part, .rest_bytes = sizeof part };
 }
 
 /* A state of that many columns; 0: what is none. */
@@ -95,7 +95,7 @@ static void which_ones_stay(void **unused)
         make_dir(name);
         for (int i = 0; cases[c].whose[i]; i++) {
             fixture_step(path, name, cases[c].steps[i]);
-            put(state_name(path), cases[c].whose[i] == 'm' ? 7 : cases[c].whose[i] == 'o' ? 8 : 0);
+            put(basename(path), cases[c].whose[i] == 'm' ? 7 : cases[c].whose[i] == 'o' ? 8 : 0);
         }
         apply(cases[c].rule, 60, cases[c].verified);
         for (int i = 0; cases[c].stay[i]; i++)

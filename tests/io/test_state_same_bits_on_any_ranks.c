@@ -139,15 +139,13 @@ static void a_row_near_the_end(int64_t nx, int64_t ny)
 {
     static float row[STATE_BLOCK_BYTES / 4];
     const int64_t from = nx * ny - 70001, last_row = (nx * ny - 1) / nx; /* to the last cell but one */
-    state_part part = { .of = { { box_make(0, nx, 0, ny), 4096 } } };
-    state_info s = {
-        .type = DTYPE_F32, .fields = 1, .parts = 1, .part = &part, .field = { { "u", nx, ny, 0 } }
-    };
+    state_info s = { .type = DTYPE_F32, .fields = 1, .parts = 1, .field = { { "u", nx, ny, 0 } } };
+    s.part = calloc(1, sizeof *s.part);
+    *s.part = (state_part){ .of = { { box_make(0, nx, 0, ny), 4096 } } };
     state_block_bytes = STATE_BLOCK_BYTES;
     snprintf(s.path, sizeof s.path, "/tmp/weft_far_XXXXXX"); /* memory has no holes of that size */
-    state_number_blocks(&s);
+    state_lay_out(&s, "");
     assert_int_equal(s.blocks, nx * ny / (1 << 20));
-    s.crc = calloc((size_t)s.blocks, sizeof *s.crc);
     const int fd = mkstemp(s.path);
     const int64_t last = s.blocks - 1, first_cell = last << 20;
     for (int64_t i = 0; i < 1 << 20; i++) row[i] = (float)fixture_value(0, first_cell + i);
@@ -162,7 +160,7 @@ static void a_row_near_the_end(int64_t nx, int64_t ny)
                                      : box_make(5, 5 + 60000, last_row, last_row + 1));
     }
     unlink(s.path);
-    free(s.crc);
+    state_close(&s);
 }
 
 static void far_cells(void **unused)
@@ -182,11 +180,10 @@ static void make_parts(state_info *s)
     *s = (state_info){ .kind = "heat", .type = DTYPE_F64, .fields = 1, .parts = PARTS, .step = 1 };
     s->field[0] = (state_field){ "u", WIDE, HIGH, 0 };
     s->part = calloc(PARTS, sizeof *s->part);
-    s->crc = calloc(PARTS, sizeof *s->crc);
     snprintf(s->path, sizeof s->path, "%s", path);
     snprintf(s->folder, sizeof s->folder, "state.0badcafe");
     for (int k = 0; k < PARTS; k++) s->part[k].of[0].cells = decomp_share(WIDE, HIGH, PARTS, k);
-    state_number_blocks(s);
+    state_lay_out(s, "");
     for (int k = 0; k < PARTS; k++) {
         state_cells f = fixture_cut("u", WIDE, HIGH, 1, PARTS, k, DTYPE_F64);
         const size_t bytes = (size_t)box_cells(f.own) * sizeof(double);

@@ -99,7 +99,7 @@ static inline int fixture_left(const char *name)
         state_info s;
         sentence ignored;
         snprintf(path, sizeof path, "%.*s.h5", (int)strlen(attempt) - 9, attempt);
-        left -= state_index_read(path, &s, &ignored) == STATE_OK && strcmp(s.folder, state_name(attempt)) == 0;
+        left -= state_index_read(path, &s, &ignored) == STATE_OK && strcmp(s.folder, basename(attempt)) == 0;
         state_close(&s);
     }
     globfree(&found);
