@@ -114,44 +114,30 @@ static bool lay_out_transposed(plan *p, const plan_question *q, sentence *why)
     return true;
 }
 
-/* Longer blocks than other passes have, that the deck asks for: persistent ones, which have no ghosts. */
-static bool lay_out_persistent(plan *p, const plan_question *q, sentence *why)
-{
-    p->block_steps = 1;
-    if (!lay_out(p, q, why)) return false;
-    p->persistent = true;
-    p->block_steps = q->cfg->run.fuse;
-    sentence_set(&p->because[PLAN_BLOCK], "run.fuse asks for it, and the device's registers hold all cells");
-    return true;
-}
-
 /* Blocks as long as the deck asks for, or, where it leaves that open, as a trial may find worth it: where
- * ranks are too small for them, fewer steps. */
+ * ranks are too small for them, fewer steps. Longer ones than other passes have, that the deck asks for, are
+ * persistent, without ghosts. */
 static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
 {
     const plan_facts *f = q->facts;
     const int asked = q->cfg->run.fuse;
-    sentence *because = &p->because[PLAN_BLOCK], fewer_since = { "" };
-    if (asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) &&
-        asked <= plan_persistent_steps(q))
-        return lay_out_persistent(p, q, why);
     const bool open = asked == 0 && !f->through;
-    p->block_steps = f->through && asked == 0 ? plan_visit_steps(q) : plan_longest_block(p, q, &fewer_since);
-    while (true) {
-        if (!lay_out(p, q, why)) {
-            if (p->block_steps == 1) return false;
-            fewer_since = *why;
-        } else if (!open || p->block_steps == 1 || plan_wide_enough(p, q)) break;
-        else
-            sentence_set(&fewer_since, "the ranks are narrow: in a block of steps they would compute more "
-                                       "than a tenth of the cells twice");
-        p->block_steps =
-            open ? plan_shorter_block(q, p->block_steps) : f->block_steps(f, p->block_steps - 1, false);
+    sentence *because = &p->because[PLAN_BLOCK], fewer_since = { "" };
+    p->persistent = asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) &&
+                    asked <= plan_persistent_steps(q);
+    p->block_steps = p->persistent ? 1 : plan_longest_block(p, q, &fewer_since);
+    while (!lay_out(p, q, why) || (open && !plan_wide_enough(p, q, why))) {
+        if (p->block_steps <= 1) return false;
+        fewer_since = *why;
+        p->block_steps = plan_block_within(q, p->block_steps - 1);
     }
+    if (p->persistent) p->block_steps = asked;
     const bool fewer = p->block_steps < asked;
     if (fewer) plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, fewer_since.text, p->block_steps);
     if (fewer || (asked == 0 && p->block_steps == 1 && fewer_since.text[0])) *because = fewer_since;
-    else if (asked > 0) sentence_set(because, "run.fuse asks for it");
+    else if (asked > 0)
+        sentence_set(because, "run.fuse asks for it%s",
+                     p->persistent ? ", and the device's registers hold all cells" : "");
     return true;
 }
 
@@ -169,33 +155,21 @@ static int lay_out_all(plan *p, const plan_question *q, sentence *why)
 
 /* ---- streams, and who feeds them ---- */
 
-static void choose_serial(plan *p, const plan_question *q, const char *because)
-{
-    const config_feed asked = q->cfg->run.feed;
-    p->feed = p->lone_feed = CONFIG_FEED_SERIAL;
-    sentence_set(&p->because[PLAN_FEED], "%s", because);
-    if (asked != CONFIG_FEED_AUTO && asked != CONFIG_FEED_SERIAL)
-        plan_add_note(p, true, "run.feed = %s: %s; using serial", config_feed_name(asked), because);
-}
+static const char one_order[] = "rows stream through the device in one order";
 
+/* And who feeds them with steps that are taken one by one. */
 static void choose_streams(plan *p, const plan_question *q)
 {
     const config_feed asked = q->cfg->run.feed;
     const int lanes = q->cfg->run.streams;
-    const bool host = q->facts->device == DEVICE_HOST;
+    const bool host = q->facts->device == DEVICE_HOST, visits = q->facts->through != NULL;
     const bool open = asked == CONFIG_FEED_AUTO || asked == CONFIG_FEED_GRAPH;
-    const char *const visits = q->facts->through ? "rows stream through the device in one order" : NULL;
-    p->feed = p->lone_feed = !open ? asked : host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
-    sentence_set(&p->because[PLAN_FEED], "%s",
-                 asked == p->feed ? "run.feed asks for it"
-                 : host           ? "each pass runs on all threads of the rank at once"
-                                  : "a thread per stream enqueues beside the one that exchanges");
-    if (visits) choose_serial(p, q, visits);
-    if (visits && lanes > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", lanes, visits);
-    const int threads = host && p->feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
+    p->lone_feed = visits || (open && host) ? CONFIG_FEED_SERIAL : open ? CONFIG_FEED_OPENMP : asked;
+    const int threads = host && p->lone_feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
     p->streams = visits ? 1 : lanes > 0 ? lanes : threads < STEP_STREAMS_MAX ? threads : STEP_STREAMS_MAX;
+    if (visits && lanes > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", lanes, one_order);
     sentence_set(&p->because[PLAN_STREAMS], "%s",
-                 visits           ? visits
+                 visits           ? one_order
                  : lanes > 0      ? "run.lanes asks for it"
                  : p->streams > 1 ? "with run.feed = openmp each thread of the host has a stream"
                                   : "one stream keeps the device busy");
@@ -217,26 +191,30 @@ static bool graphs_serve(const plan *p, const plan_question *q, sentence *why)
 
 /* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve:
  * they were seen to win on every grid that was tried, in every form of the step. */
-static void choose_graphs(plan *p, const plan_question *q)
+static void choose_feed(plan *p, const plan_question *q)
 {
-    const config *c = q->cfg;
-    const bool asked = c->run.feed == CONFIG_FEED_GRAPH, open = c->run.feed == CONFIG_FEED_AUTO;
-    sentence *because = &p->because[PLAN_FEED], why = { "" };
-    if (q->facts->through || (!asked && !open)) return;
-    if (p->persistent) {
-        choose_serial(p, q, "a launch takes all steps of a persistent pass");
-    } else if (!asked && c->output.trace[0]) {
-        return;
-    } else if (graphs_serve(p, q, &why)) {
+    const config_feed asked = q->cfg->run.feed;
+    const bool open = asked == CONFIG_FEED_AUTO, graph = asked == CONFIG_FEED_GRAPH;
+    const bool host = q->facts->device == DEVICE_HOST, persistent = p->persistent && (open || graph),
+               serial = q->facts->through || persistent;
+    sentence none = { "" };
+    if (serial) p->lone_feed = CONFIG_FEED_SERIAL;
+    if (serial)
+        sentence_set(&none, "%s", persistent ? "a launch takes all steps of a persistent pass" : one_order);
+    p->feed = p->lone_feed;
+    if (!serial && (graph || (open && !q->cfg->output.trace[0])) && graphs_serve(p, q, &none))
         p->feed = CONFIG_FEED_GRAPH;
-        sentence_set(because, "%s",
-                     asked ? "run.feed asks for it"
-                           : "many steps are launched at once, for no transport here needs the host");
-    } else {
-        if (asked)
-            plan_add_note(p, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(p->feed));
-        if (q->facts->device != DEVICE_HOST) sentence_set(because, "there are no graphs: %s", why.text);
-    }
+    if (none.text[0] && !open && asked != p->feed)
+        plan_add_note(p, true, "run.feed = %s: %s; using %s", config_feed_name(asked), none.text,
+                      config_feed_name(p->feed));
+    const bool no_graphs = !serial && !host && none.text[0];
+    sentence_set(&p->because[PLAN_FEED], "%s%s", no_graphs ? "there are no graphs: " : "",
+                 serial || no_graphs ? none.text
+                 : asked == p->feed  ? "run.feed asks for it"
+                 : host              ? "each pass runs on all threads of the rank at once"
+                 : p->feed == CONFIG_FEED_GRAPH
+                     ? "many steps are launched at once, for no transport here needs the host"
+                     : "a thread per stream enqueues beside the one that exchanges");
 }
 
 /* ---- the order ---- */
@@ -251,7 +229,7 @@ int plan_make(plan *p, const plan_question *q, sentence *why)
     plan_choose_block(p, q);
     plan_check_halos(p, q);
     plan_choose_form(p, q);
-    choose_graphs(p, q);
+    choose_feed(p, q);
     return 0;
 }
 

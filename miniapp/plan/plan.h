@@ -30,19 +30,26 @@ typedef struct plan_grid { /* one global field's layout over the ranks */
     field_shape shape;
 } plan_grid;
 
+/* One of several ways to do something, and what a trial says of it. */
+typedef struct plan_way {
+    char name[48];
+    int what;       /* steps, step_form or transport_kind */
+    double weight;  /* of the seconds, in the choice */
+    double seconds; /* of the slowest rank; INFINITY: it cannot be had, or was not tried, */
+    sentence why;   /* ... since: a sentence part */
+} plan_way;
+
 /* The halo, whose links take the transport that is best for their kind, and the trials of these. */
 typedef struct plan_exchange {
     const plan_grid *grid; /* the halo's; NULL: there is no link */
     int depth;
     bool corners;
-    int kind[DECOMP_NEIGHBOURS];                   /* of this rank's link in that direction; -1: none */
-    int links[LINK_KINDS];                         /* of all ranks */
-    int used[TRANSPORT_KINDS];                     /* ... by transport */
-    transport_kind favourite[LINK_KINDS];          /* that links of the kind take */
-    bool tried;                                    /* else nothing below holds */
-    double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest
-                                                    * rank; INFINITY: it does not serve, or was not tried */
-    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since: a sentence part */
+    int kind[DECOMP_NEIGHBOURS];          /* of this rank's link in that direction; -1: none */
+    int links[LINK_KINDS];                /* of all ranks */
+    int used[TRANSPORT_KINDS];            /* ... by transport */
+    transport_kind favourite[LINK_KINDS]; /* that links of the kind take */
+    bool tried;                           /* else no seconds hold */
+    plan_way way[LINK_KINDS][TRANSPORT_KINDS]; /* an exchange over links of the kind */
 } plan_exchange;
 
 typedef enum plan_choice {
@@ -57,9 +64,6 @@ typedef enum plan_choice {
     PLAN_VARIANT,
     PLAN_CHOICES
 } plan_choice;
-
-/* Half of peer's exchange counts: a step over peer that is one launch hides all of it but the stores. */
-#define PLAN_PEER_WEIGHT 0.5
 
 enum { PLAN_NOTES_MAX = 16 };
 typedef struct plan_note { /* what a user should know, for the table and the record */
@@ -125,20 +129,12 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
 /* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
 typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
 
-/* A way of a trial. */
-typedef struct plan_way {
-    char name[32];
-    int what;      /* steps, step_form or transport_kind */
-    double weight; /* of the seconds, in the choice */
-    double seconds;
-} plan_way;
-
 /* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best
  * on most machines. p: as far as it is chosen. */
 typedef struct plan_trial {
     void *context;
-    /* Exchanges over each of these transports, compared with each other, on the links of a kind: sets
-     * p->exchange.slowest_s and .why. */
+    /* Exchanges over each of these transports, compared with each other, on the links of a kind: sets their
+     * p->exchange.way. */
     void (*exchange)(void *context, plan *p, link_kind kind, const transport_kind over[], int count);
     /* Can it be had? False with the reason as a sentence part. */
     bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);

@@ -63,13 +63,12 @@ static json_t *pass_json(const imagined *i, const decomp *d, int steps)
 static void exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
 {
     const imagined *i = context;
-    plan_exchange *e = &p->exchange;
     for (int k = 0; k < count; k++) {
-        const transport_kind t = over[k];
-        const char *name = transport_kind_name(t);
+        plan_way *const way = &p->exchange.way[kind][over[k]];
+        const char *name = transport_kind_name(over[k]);
         const json_t *seconds = answer(i, "exchange_s", name, json_string(name));
-        e->slowest_s[t][kind] = seconds_of(json_array_get(seconds, (size_t)kind));
-        if (isinf(e->slowest_s[t][kind])) sentence_set(&e->why[t][kind], "no record shows what it costs");
+        way->seconds = seconds_of(json_array_get(seconds, (size_t)kind));
+        if (isinf(way->seconds)) sentence_set(&way->why, "no record shows what it costs");
     }
 }
 

@@ -39,12 +39,14 @@ int64_t plan_steps_in_a_row(const config *c, bool passes_take_norms)
     return least;
 }
 
-bool plan_wide_enough(const plan *p, const plan_question *q)
+bool plan_wide_enough(const plan *p, const plan_question *q, sentence *why)
 {
     const decomp *d = &p->grid.dec;
     const int64_t width = d->nx / d->ranks_x, height = d->ny / d->ranks_y; /* of the smallest rank's box */
     const int64_t across = !config_two_d(q->cfg) || width < height ? width : height;
-    return across >= (int64_t)p->block_steps * q->cfg->problem.radius * DEPTHS_LEAST;
+    return p->block_steps == 1 || across >= (int64_t)p->block_steps * q->cfg->problem.radius * DEPTHS_LEAST ||
+           sentence_refuse(why, "the ranks are narrow: in a block of steps they would compute more than a "
+                                "tenth of the cells twice");
 }
 
 /* NULL, or why there are no blocks of steps, as a sentence part. */
@@ -55,19 +57,17 @@ static const char *no_blocks(const plan_question *q)
     return "this device has no temporal blocking for a radius that large";
 }
 
-/* The longest block, of at most `most` steps, that the run is long enough for; 1 where there is none. */
-static int worth_a_trial(const plan_question *q, int most)
+int plan_block_within(const plan_question *q, int most)
 {
     const config *c = q->cfg;
     const plan_facts *f = q->facts;
     const int steps = f->block_steps(f, most, false),
               norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
+    if (c->run.fuse > 0 || f->through) return steps;
     if (steps > 1 && plan_steps_in_a_row(c, false) >= (int64_t)steps * BLOCKS_LEAST) return steps;
     const int with_norm = f->block_steps(f, norm_every, true);
     return with_norm > 1 && plan_steps_in_a_row(c, true) >= (int64_t)with_norm * BLOCKS_LEAST ? with_norm : 1;
 }
-
-int plan_shorter_block(const plan_question *q, int steps) { return worth_a_trial(q, steps - 1); }
 
 /* The longest block that a trial is had of; 1, with the reason: there is none. */
 static int longest_worth_a_trial(plan *p, const plan_question *q)
@@ -86,7 +86,7 @@ static int longest_worth_a_trial(plan *p, const plan_question *q)
         sentence_set(because,
                      "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
                      least);
-    else if ((longest = worth_a_trial(q, limits->steps / (rows ? c->problem.radius + 1 : 1))) == 1)
+    else if ((longest = plan_block_within(q, limits->steps / (rows ? c->problem.radius + 1 : 1))) == 1)
         sentence_set(because, "the run, or what lies between its norms, checkpoints and frames, is too "
                               "short for blocks of steps");
     return longest;
@@ -97,13 +97,13 @@ int plan_longest_block(plan *p, const plan_question *q, sentence *why)
     const config *c = q->cfg;
     const int asked = c->run.fuse;
     const char *none = no_blocks(q);
-    const int64_t most = c->time.norm_every > 0 ? c->time.norm_every : INT64_MAX;
-    if (asked == 0) return longest_worth_a_trial(p, q);
+    const bool norm = c->time.norm_every > 0 && asked > c->time.norm_every;
+    if (asked == 0) return q->facts->through ? plan_visit_steps(q) : longest_worth_a_trial(p, q);
     if (asked > 1 && none) sentence_set(why, "kind %s: %s", kind_name(c->problem.kind), none);
     if (asked == 1 || none) return 1;
-    if (asked > most) sentence_set(why, "there is a norm every %lld steps", (long long)c->time.norm_every);
+    if (norm) sentence_set(why, "there is a norm every %" PRId64 " steps", c->time.norm_every);
     else sentence_set(why, "this device has no blocks of that many steps for this stencil");
-    return q->facts->block_steps(q->facts, asked < most ? asked : (int)most, false);
+    return plan_block_within(q, norm ? (int)c->time.norm_every : asked);
 }
 
 /* More gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take. */
@@ -179,7 +179,7 @@ void plan_choose_block(plan *p, const plan_question *q)
         return;
     }
     for (int n = p->block_steps; n > 1 && count < limits_of[q->facts->device].lengths;
-         n = plan_shorter_block(q, n)) {
+         n = plan_block_within(q, n - 1)) {
         way[count] = (plan_way){ .what = n, .weight = 1 };
         snprintf(way[count].name, sizeof way->name, "in blocks of %d", n);
         count++;
@@ -224,8 +224,8 @@ static const char *choose_step_form(plan *p, const plan_question *q, sentence *w
 static const char *choose_block_form(plan *p, const plan_question *q, sentence *why)
 {
     const plan_trial *t = q->trial;
-    plan_way way[] = { { "overlapped", STEP_OVERLAPPED, overlapped_margin, 0 },
-                       { "exchange first", STEP_EXCHANGE_FIRST, 1, 0 } };
+    plan_way way[] = { { "overlapped", .what = STEP_OVERLAPPED, .weight = overlapped_margin },
+                       { "exchange first", .what = STEP_EXCHANGE_FIRST, .weight = 1 } };
     if (q->facts->ranks == 1 || (q->facts->device == DEVICE_HOST && !q->facts->through)) return "";
     p->form = q->facts->through || kernels_reach_all(p) ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
     if (q->facts->through) return "a visit to the device takes all rows, and begins with ghosts";

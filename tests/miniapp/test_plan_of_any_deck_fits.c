@@ -38,9 +38,9 @@ static void assert_fastest(const plan *p)
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         const transport_kind taken = e->favourite[kind];
         for (int t = 0; t < TRANSPORT_KINDS && e->links[kind] > 0 && cfg.run.transport == TRANSPORT_AUTO; t++)
-            assert_true(!e->tried || e->slowest_s[taken][kind] * (taken == TRANSPORT_PEER ? 0.5 : 1) <=
-                                         e->slowest_s[t][kind] * (t == TRANSPORT_PEER ? 0.5 : 1));
-        assert_true(!e->tried || isfinite(e->slowest_s[taken][kind]) || taken == TRANSPORT_STAGED);
+            assert_true(!e->tried || e->way[kind][taken].seconds * (taken == TRANSPORT_PEER ? 0.5 : 1) <=
+                                         e->way[kind][t].seconds * (t == TRANSPORT_PEER ? 0.5 : 1));
+        assert_true(!e->tried || isfinite(e->way[kind][taken].seconds) || taken == TRANSPORT_STAGED);
     }
     for (int k = 0; k < DECOMP_NEIGHBOURS && e->grid == &p->grid; k++)
         if (e->kind[k] >= 0) assert_int_equal(p->choice.toward[k], e->favourite[e->kind[k]]);

@@ -52,9 +52,10 @@ static int made_block_steps(const plan_facts *f, int most, bool norm)
 static void made_exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
 {
     for (int i = 0; i < count; i++) {
-        const double seconds = p->exchange.slowest_s[over[i]][kind] = m.exchange_s[over[i]][kind];
+        plan_way *const way = &p->exchange.way[kind][over[i]];
         m.asked++;
-        if (isinf(seconds)) sentence_set(&p->exchange.why[over[i]][kind], "it is made up not to serve");
+        way->seconds = m.exchange_s[over[i]][kind];
+        if (isinf(way->seconds)) sentence_set(&way->why, "it is made up not to serve");
     }
 }
 
