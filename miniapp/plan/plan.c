@@ -70,6 +70,7 @@ static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why
     const bool one_host = f->device == DEVICE_CUDA && f->hosts == 1 && x == 0 && y == 0;
     const bool rows = !f->through && one_host && cut(q, d, 1, f->ranks, depth, why);
     if (!rows && !cut(q, d, f->through ? 1 : x, y, depth, why)) return false;
+    if (f->ranks == 1) return true;
     sentence_set(
         &p->because[PLAN_GRID], "%s",
         f->through ? "rows stream through the device, so rows alone are cut"
@@ -81,9 +82,7 @@ static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why
 
 /* ---- the fields ---- */
 
-/* For blocks of p->block_steps steps; false where ranks are too small for them, or have no room for four
- * fields. */
-static bool lay_out(plan *p, const plan_question *q, sentence *why)
+bool plan_lay_out(plan *p, const plan_question *q, sentence *why)
 {
     const config *c = q->cfg;
     const decomp *d = &p->grid.dec;
@@ -112,45 +111,6 @@ static bool lay_out_transposed(plan *p, const plan_question *q, sentence *why)
     p->transposed_grid.shape =
         field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), radius, 0);
     return true;
-}
-
-/* Blocks as long as the deck asks for, or, where it leaves that open, as a trial may find worth it: where
- * ranks are too small for them, fewer steps. Longer ones than other passes have, that the deck asks for, are
- * persistent, without ghosts. */
-static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
-{
-    const plan_facts *f = q->facts;
-    const int asked = q->cfg->run.fuse;
-    const bool open = asked == 0 && !f->through;
-    sentence *because = &p->because[PLAN_BLOCK], fewer_since = { "" };
-    p->persistent = asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) &&
-                    asked <= plan_persistent_steps(q);
-    p->block_steps = p->persistent ? 1 : plan_longest_block(p, q, &fewer_since);
-    while (!lay_out(p, q, why) || (open && !plan_wide_enough(p, q, why))) {
-        if (p->block_steps <= 1) return false;
-        fewer_since = *why;
-        p->block_steps = plan_block_within(q, p->block_steps - 1);
-    }
-    if (p->persistent) p->block_steps = asked;
-    const bool fewer = p->block_steps < asked;
-    if (fewer) plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, fewer_since.text, p->block_steps);
-    if (fewer || (asked == 0 && p->block_steps == 1 && fewer_since.text[0])) *because = fewer_since;
-    else if (asked > 0)
-        sentence_set(because, "run.fuse asks for it%s",
-                     p->persistent ? ", and the device's registers hold all cells" : "");
-    return true;
-}
-
-/* 0, 2 or 3, as plan_make. */
-static int lay_out_all(plan *p, const plan_question *q, sentence *why)
-{
-    p->in_host_memory = q->facts->through != NULL;
-    if (p->in_host_memory && !plan_can_stream(q, why)) return 2;
-    if (!lay_out_blocks(p, q, why)) return 2;
-    if (p->in_host_memory) plan_explain_streaming(p, q);
-    if (config_kind_of(q->cfg)->transposes && !lay_out_transposed(p, q, why)) return 2;
-    if (q->facts->ranks == 1) p->because[PLAN_GRID].text[0] = '\0';
-    return fits(p, q, why) ? 0 : 3;
 }
 
 /* ---- streams, and who feeds them ---- */
@@ -222,8 +182,12 @@ static void choose_feed(plan *p, const plan_question *q)
 int plan_make(plan *p, const plan_question *q, sentence *why)
 {
     memset(p, 0, sizeof *p);
-    const int status = lay_out_all(p, q, why);
-    if (status != 0) return status;
+    p->in_host_memory = q->facts->through != NULL;
+    if (p->in_host_memory && !plan_can_stream(q, why)) return 2;
+    if (!plan_lay_out_blocks(p, q, why)) return 2;
+    if (p->in_host_memory) plan_explain_streaming(p, q);
+    if (config_kind_of(q->cfg)->transposes && !lay_out_transposed(p, q, why)) return 2;
+    if (!fits(p, q, why)) return 3;
     plan_choose_transports(p, q);
     choose_streams(p, q);
     plan_choose_block(p, q);

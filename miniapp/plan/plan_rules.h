@@ -25,14 +25,12 @@ void plan_check_halos(plan *p, const plan_question *q);
  * checkpoints and frames. */
 int64_t plan_steps_in_a_row(const config *c, bool passes_take_norms);
 
-/* plan_temporal.c. plan_persistent_steps: of a persistent pass, as many as the run has use for; 1: there are
- * none. plan_longest_block: the longest block that the deck, the device and the length of the run allow, or
- * 1; why: of the numbers that the deck asks for, where it is fewer, as a sentence part. plan_block_within: of
- * those, one of at most that many steps. plan_wide_enough: are the ranks, for blocks of p->block_steps that
- * the deck does not ask for? */
-int plan_persistent_steps(const plan_question *q);
-int plan_longest_block(plan *p, const plan_question *q, sentence *why);
-int plan_block_within(const plan_question *q, int most);
-bool plan_wide_enough(const plan *p, const plan_question *q, sentence *why);
+/* plan.c. The fields for blocks of p->block_steps steps; false where ranks are too small for them, or have no
+ * room for four fields. */
+bool plan_lay_out(plan *p, const plan_question *q, sentence *why);
+
+/* plan_temporal.c. plan_lay_out_blocks: for the longest that the deck, the device, the ranks and the length
+ * of the run allow; plan_choose_block: as long as a trial has it best. */
+bool plan_lay_out_blocks(plan *p, const plan_question *q, sentence *why);
 void plan_choose_block(plan *p, const plan_question *q);
 void plan_choose_form(plan *p, const plan_question *q);

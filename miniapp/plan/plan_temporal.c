@@ -39,7 +39,7 @@ int64_t plan_steps_in_a_row(const config *c, bool passes_take_norms)
     return least;
 }
 
-bool plan_wide_enough(const plan *p, const plan_question *q, sentence *why)
+static bool wide_enough(const plan *p, const plan_question *q, sentence *why)
 {
     const decomp *d = &p->grid.dec;
     const int64_t width = d->nx / d->ranks_x, height = d->ny / d->ranks_y; /* of the smallest rank's box */
@@ -49,15 +49,9 @@ bool plan_wide_enough(const plan *p, const plan_question *q, sentence *why)
                                 "tenth of the cells twice");
 }
 
-/* NULL, or why there are no blocks of steps, as a sentence part. */
-static const char *no_blocks(const plan_question *q)
-{
-    if (config_kind_of(q->cfg)->transposes) return "steps of this kind contain transposes";
-    if (q->facts->block_steps(q->facts, 1, false) > 0) return NULL;
-    return "this device has no temporal blocking for a radius that large";
-}
-
-int plan_block_within(const plan_question *q, int most)
+/* The longest block of at most `most` steps that the device has, and, where the deck leaves that open, that
+ * the run is long enough for; else 1. */
+static int block_within(const plan_question *q, int most)
 {
     const config *c = q->cfg;
     const plan_facts *f = q->facts;
@@ -69,47 +63,43 @@ int plan_block_within(const plan_question *q, int most)
     return with_norm > 1 && plan_steps_in_a_row(c, true) >= (int64_t)with_norm * BLOCKS_LEAST ? with_norm : 1;
 }
 
-/* The longest block that a trial is had of; 1, with the reason: there is none. */
-static int longest_worth_a_trial(plan *p, const plan_question *q)
+/* The longest block that the deck asks for, or that a trial is had of; since: why there is no longer one, as a
+ * sentence part. */
+static int longest_block(const plan_question *q, sentence *since)
 {
     const config *c = q->cfg;
-    const trial_limits *limits = &limits_of[q->facts->device];
-    const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks, least = limits->cells_least;
+    const plan_facts *f = q->facts;
+    const int asked = c->run.fuse, norm_every = (int)c->time.norm_every;
+    const trial_limits *limits = &limits_of[f->device];
+    const int64_t cells = c->grid.nx * c->grid.ny / f->ranks;
     /* a host is fastest while the rows of all levels, 2 radius + 1 of each, stay in L1 (temporal_host.c) */
-    const bool rows = q->facts->device == DEVICE_HOST && config_two_d(c);
-    sentence *because = &p->because[PLAN_BLOCK];
-    const char *none = no_blocks(q);
-    int longest = 1;
-    if (!none && c->run.tune == CONFIG_TUNE_OFF) none = "run.tune = off: there are no trials";
-    if (none) sentence_set(because, "%s", none);
-    else if (cells < least)
-        sentence_set(because,
-                     "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
-                     least);
-    else if ((longest = plan_block_within(q, limits->steps / (rows ? c->problem.radius + 1 : 1))) == 1)
-        sentence_set(because, "the run, or what lies between its norms, checkpoints and frames, is too "
-                              "short for blocks of steps");
-    return longest;
-}
-
-int plan_longest_block(plan *p, const plan_question *q, sentence *why)
-{
-    const config *c = q->cfg;
-    const int asked = c->run.fuse;
-    const char *none = no_blocks(q);
+    const bool rows = f->device == DEVICE_HOST && config_two_d(c);
     const bool norm = c->time.norm_every > 0 && asked > c->time.norm_every;
-    if (asked == 0) return q->facts->through ? plan_visit_steps(q) : longest_worth_a_trial(p, q);
-    if (asked > 1 && none) sentence_set(why, "kind %s: %s", kind_name(c->problem.kind), none);
-    if (asked == 1 || none) return 1;
-    if (norm) sentence_set(why, "there is a norm every %" PRId64 " steps", c->time.norm_every);
-    else sentence_set(why, "this device has no blocks of that many steps for this stencil");
-    return plan_block_within(q, norm ? (int)c->time.norm_every : asked);
+    int longest = 1;
+    if (f->through && asked == 0) return plan_visit_steps(q);
+    if (config_kind_of(c)->transposes) sentence_set(since, "steps of this kind contain transposes");
+    else if (f->block_steps(f, 1, false) == 0)
+        sentence_set(since, "this device has no temporal blocking for a radius that large");
+    else if (asked > 0) {
+        longest = block_within(q, norm ? norm_every : asked);
+        if (norm) sentence_set(since, "there is a norm every %d steps", norm_every);
+        else sentence_set(since, "this device has no blocks of that many steps for this stencil");
+    } else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(since, "run.tune = off: there are no trials");
+    else if (cells < limits->cells_least)
+        sentence_set(since,
+                     "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
+                     limits->cells_least);
+    else if ((longest = block_within(q, limits->steps / (rows ? c->problem.radius + 1 : 1))) == 1)
+        sentence_set(since, "the run, or what lies between its norms, checkpoints and frames, is too short "
+                            "for blocks of steps");
+    return longest;
 }
 
 /* More gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take. */
 enum { PERSISTENT_STEPS_MAX = 4096 };
 
-int plan_persistent_steps(const plan_question *q)
+/* Of a persistent pass, as many as the run has use for; 1: there are none. */
+static int persistent_steps(const plan_question *q)
 {
     const config *c = q->cfg;
     const plan_facts *f = q->facts;
@@ -122,6 +112,35 @@ int plan_persistent_steps(const plan_question *q)
     if (!f->persistent(f, c->grid.nx, c->grid.ny / f->ranks, &c->grid.sides)) return 1;
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
+
+/* Blocks as long as the deck asks for, or, where it leaves that open, as a trial may find worth it: where
+ * ranks are too small for them, fewer steps. Longer ones than other passes have, that the deck asks for, are
+ * persistent, without ghosts. */
+bool plan_lay_out_blocks(plan *p, const plan_question *q, sentence *why)
+{
+    const plan_facts *f = q->facts;
+    const int asked = q->cfg->run.fuse;
+    const bool open = asked == 0 && !f->through;
+    sentence *because = &p->because[PLAN_BLOCK], since = { "" };
+    p->persistent = asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) &&
+                    asked <= persistent_steps(q);
+    p->block_steps = p->persistent ? 1 : longest_block(q, &since);
+    while (!plan_lay_out(p, q, why) || (open && !wide_enough(p, q, why))) {
+        if (p->block_steps <= 1) return false;
+        since = *why;
+        p->block_steps = block_within(q, p->block_steps - 1);
+    }
+    if (p->persistent) p->block_steps = asked;
+    const bool fewer = p->block_steps < asked;
+    if (fewer) plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, since.text, p->block_steps);
+    if (fewer || (asked == 0 && p->block_steps == 1)) *because = since;
+    else if (asked > 0)
+        sentence_set(because, "run.fuse asks for it%s",
+                     p->persistent ? ", and the device's registers hold all cells" : "");
+    return true;
+}
+
+/* ---- trials ---- */
 
 static double cost_s(const plan_way *w) { return w->weight * w->seconds; }
 
@@ -169,7 +188,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     int count = 0;
     plan_way way[LENGTHS_MAX + 1];
     const int persistent =
-        q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
+        q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
     if (!q->trial || !q->trial->blocks) {
         sentence_set(because, "no trial was asked for: a run tries ");
@@ -179,7 +198,7 @@ void plan_choose_block(plan *p, const plan_question *q)
         return;
     }
     for (int n = p->block_steps; n > 1 && count < limits_of[q->facts->device].lengths;
-         n = plan_block_within(q, n - 1)) {
+         n = block_within(q, n - 1)) {
         way[count] = (plan_way){ .what = n, .weight = 1 };
         snprintf(way[count].name, sizeof way->name, "in blocks of %d", n);
         count++;
