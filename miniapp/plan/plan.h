@@ -129,8 +129,8 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
 /* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
 typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
 
-/* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best
- * on most machines. p: as far as it is chosen. */
+/* Every answer is the same on all ranks. A NULL function, of any but can, is not asked; then the rule takes
+ * what serves best on most machines. p: as far as it is chosen. */
 typedef struct plan_trial {
     void *context;
     /* Exchanges over each of these transports, compared with each other, on the links of a kind: sets their
@@ -152,7 +152,7 @@ typedef struct plan_question {
     const config *cfg;
     const stencil *op; /* problem_make's */
     const plan_facts *facts;
-    const plan_trial *trial; /* NULL: nothing is asked */
+    const plan_trial *trial;
 } plan_question;
 
 /* 0; or one sentence in why, and 2: the deck does not fit the ranks, 3: it does not fit into memory. */
@@ -163,9 +163,8 @@ void plan_choose_variant(plan *p, const char *const name[], const double pass_s[
 /* One more note; of more than there is room for the first are kept. */
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 
-/* The choice, as people read it; for each choice that has a reason. */
-enum { PLAN_CHOSEN_BYTES = 64 };
-const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice);
+/* A choice that has a reason, as people read it; until the next call. */
+const char *plan_chosen(const plan *p, plan_choice choice);
 /* These choices in a line. */
 void plan_list(FILE *to, const plan *p);
 /* A line for each choice: what, and why; before: of each line. */

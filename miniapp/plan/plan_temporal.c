@@ -63,7 +63,7 @@ static int block_within(const plan_question *q, int most)
     return with_norm > 1 && plan_steps_in_a_row(c, true) >= (int64_t)with_norm * BLOCKS_LEAST ? with_norm : 1;
 }
 
-/* The longest block that the deck asks for, or that a trial is had of; since: why there is no longer one, as a
+/* The longest block that the deck asks for, or that a trial is had of; since: why there is no longer one, a
  * sentence part. */
 static int longest_block(const plan_question *q, sentence *since)
 {
@@ -190,7 +190,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     const int persistent =
         q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
-    if (!q->trial || !q->trial->blocks) {
+    if (!q->trial->blocks) {
         sentence_set(because, "no trial was asked for: a run tries ");
         if (persistent > 1) sentence_add(because, "persistent passes of %d steps, ", persistent);
         if (p->block_steps > 1) sentence_add(because, "blocks of up to %d ", p->block_steps);
@@ -229,7 +229,7 @@ static const char *choose_step_form(plan *p, const plan_question *q, sentence *w
     if (q->facts->device == DEVICE_HOST) return "the host device has no kernels that exchange";
     if (!kernels_reach_all(p)) return "steps with in-kernel exchange need transport peer";
     if (q->op->form == STENCIL_LINE) sentence_set(why, "only 2D stars and boxes have in-kernel exchange");
-    else if (!t || !t->can || t->can(t->context, p, PLAN_IN_KERNEL, p->transport, why)) {
+    else if (t->can(t->context, p, PLAN_IN_KERNEL, p->transport, why)) {
         p->form = STEP_IN_KERNEL;
         return "one launch takes the step and its exchange, for every neighbour's memory can be reached";
     }
@@ -248,7 +248,7 @@ static const char *choose_block_form(plan *p, const plan_question *q, sentence *
     if (q->facts->ranks == 1 || (q->facts->device == DEVICE_HOST && !q->facts->through)) return "";
     p->form = q->facts->through || kernels_reach_all(p) ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
     if (q->facts->through) return "a visit to the device takes all rows, and begins with ghosts";
-    if (!t || !t->forms || q->cfg->run.tune == CONFIG_TUNE_OFF)
+    if (!t->forms || q->cfg->run.tune == CONFIG_TUNE_OFF)
         return "no trial was asked for: exchange first serves where kernels reach the neighbours' memory";
     t->forms(t->context, p, way, 2);
     const int best = plan_cheapest(way, 2, 1);

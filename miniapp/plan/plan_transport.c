@@ -141,7 +141,7 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
         !(row->by_lines && count_links(e, f, &p->transposed_grid, radius, false)))
         return;
     make_ways(e);
-    e->tried = asked != TRANSPORT_STAGED && q->trial && q->trial->exchange;
+    e->tried = asked != TRANSPORT_STAGED && q->trial->exchange;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         if (e->links[kind] > 0) choose_of_kind(p, q, kind, asked);
     share_out(f, e, &p->grid.dec, &p->choice);
@@ -162,7 +162,7 @@ void plan_check_halos(plan *p, const plan_question *q)
 {
     plan_exchange *e = &p->exchange;
     sentence why = { "" };
-    if (!config_kind_of(q->cfg)->stencil || q->facts->ranks == 1 || !q->trial || !q->trial->can ||
+    if (!config_kind_of(q->cfg)->stencil || q->facts->ranks == 1 ||
         q->trial->can(q->trial->context, p, PLAN_HALOS, p->transport, &why))
         return;
     plan_add_note(p, true, "run.transport = %s: no halo over %s; using staged",
@@ -175,13 +175,6 @@ void plan_check_halos(plan *p, const plan_question *q)
 
 /* ---- redistributions ---- */
 
-static bool carries(const plan *p, const plan_question *q, transport_kind t, sentence *why)
-{
-    const plan_trial *trial = q->trial;
-    if (trial && trial->can) return trial->can(trial->context, p, PLAN_TRANSPOSES, t, why);
-    return t == TRANSPORT_PEER ? q->facts->hosts == 1 : q->facts->mpi_claims_cuda;
-}
-
 /* Over peer where all ranks reach each other and none shares its GPU (those that do take turns, which a
  * kernel that waits makes slow), else by messages, from device buffers where MPI takes them. */
 static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
@@ -191,13 +184,17 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
         [TRANSPORT_AWARE] = "MPI takes device buffers, and not all ranks reach each other's memory",
         [TRANSPORT_STAGED] = "neither can MPI take device buffers nor do all ranks reach each other",
     };
+    const plan_trial *const trial = q->trial;
     const bool open = asked == TRANSPORT_AUTO, halos = links_of(&p->exchange) > 0;
     const bool want_peer = open ? q->facts->most_on_device == 1 : transport_traits_of(asked)->one_host;
     sentence other, why = { "it cannot carry transposes" }, *because = &p->because[PLAN_REDISTRIBUTION];
     transport_kind t = TRANSPORT_STAGED;
     if (asked == TRANSPORT_STAGED || asked == TRANSPORT_MAPPED) t = asked;
-    else if (want_peer && carries(p, q, TRANSPORT_PEER, &why)) t = TRANSPORT_PEER;
-    else if (carries(p, q, TRANSPORT_AWARE, asked == TRANSPORT_AWARE ? &why : &other)) t = TRANSPORT_AWARE;
+    else if (want_peer && trial->can(trial->context, p, PLAN_TRANSPOSES, TRANSPORT_PEER, &why))
+        t = TRANSPORT_PEER;
+    else if (trial->can(trial->context, p, PLAN_TRANSPOSES, TRANSPORT_AWARE,
+                        asked == TRANSPORT_AWARE ? &why : &other))
+        t = TRANSPORT_AWARE;
     p->redist_transport = t;
     if (!halos) p->transport = t;
     sentence_set(because, "%s", asked == t ? "run.transport asks for it" : since[t]);

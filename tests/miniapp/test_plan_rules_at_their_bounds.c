@@ -201,7 +201,7 @@ static const struct {
 static void each_rule_at_its_bounds(void **state)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        char out[PLAN_CHOSEN_BYTES], said[8192];
+        char said[8192];
         const char *const says = rules[i].says ? rules[i].says : "";
         configure(rules[i].deck);
         all_serve(NULL);
@@ -215,7 +215,7 @@ static void each_rule_at_its_bounds(void **state)
         if (m.through_gib > 0) f.through = &through;
         if (f.device == DEVICE_CUDA) f.persistent = up_to_2048;
         const plan *const p = plan_of(&f, !(rules[i].on & DRY));
-        const char *const chosen = made_status ? "refused" : plan_chosen(out, p, rules[i].choice);
+        const char *const chosen = made_status ? "refused" : plan_chosen(p, rules[i].choice);
         size_t used = (size_t)snprintf(said, sizeof said, "%s; asked %d times",
                                        made_status ? made_why.text : p->because[rules[i].choice].text, m.asked);
         for (int n = 0; n < p->notes; n++)

@@ -102,14 +102,16 @@ static plan_facts facts_of(device_kind kind, int ranks, int per_host)
                          .block_steps = made_block_steps };
 }
 
-/* The plan of cfg, with a trial or without. The plan is static: the next call's takes its place. */
+/* The plan of cfg, of a run or of a dry run, whose trial takes no times. The plan is static: the next call's
+ * takes its place. */
 static const plan *plan_of(const plan_facts *f, bool tried)
 {
     static plan p;
     static problem prob;
-    const plan_trial trial = { NULL, made_exchange, made_can, made_blocks, made_persistent, made_forms };
+    const plan_trial run = { NULL, made_exchange, made_can, made_blocks, made_persistent, made_forms },
+                     dry = { .can = made_can };
     made_why.text[0] = '\0';
     problem_make(&prob, &cfg);
-    made_status = plan_make(&p, &(plan_question){ &cfg, &prob.op, f, tried ? &trial : NULL }, &made_why);
+    made_status = plan_make(&p, &(plan_question){ &cfg, &prob.op, f, tried ? &run : &dry }, &made_why);
     return &p;
 }
