@@ -32,7 +32,7 @@ typedef struct plan_grid { /* one global field's layout over the ranks */
 
 /* One of several ways to do something, and what a trial says of it. */
 typedef struct plan_way {
-    char name[48];
+    char name[64];
     int what;       /* steps, step_form or transport_kind */
     double weight;  /* of the seconds, in the choice */
     double seconds; /* of the slowest rank; INFINITY: it cannot be had, or was not tried, */

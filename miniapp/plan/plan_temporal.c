@@ -167,30 +167,18 @@ void plan_say_ways(sentence *because, const plan_way way[], int count, int chose
                          100 * (1 - chosen_s / cost_s(&way[i])));
 }
 
-/* Persistent passes, where they are had and their step takes less than other_s by the gain. */
-static void try_persistent(plan *p, const plan_question *q, int steps, double other_s)
-{
-    sentence why, *because = &p->because[PLAN_BLOCK];
-    const double step_s = q->trial->persistent(q->trial->context, p, steps, &why);
-    if (isinf(step_s)) sentence_add(because, "; passes cannot be persistent: %s", why.text);
-    else
-        sentence_add(because, ", %s in persistent passes of %d, with all cells in registers",
-                     figure_seconds(step_s).text, steps);
-    p->persistent = step_s < trial_gain * other_s;
-    if (p->persistent) p->block_steps = steps;
-}
-
 /* Small grids want the shorter of two lengths: what the first rows of a chunk cost twice grows with the
  * steps. */
 void plan_choose_block(plan *p, const plan_question *q)
 {
     sentence *because = &p->because[PLAN_BLOCK];
+    const plan_trial *const t = q->trial;
     int count = 0;
-    plan_way way[LENGTHS_MAX + 1];
+    plan_way way[LENGTHS_MAX + 2];
     const int persistent =
         q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
-    if (!q->trial->blocks) {
+    if (!t->blocks) {
         sentence_set(because, "no trial was asked for: a run tries ");
         if (persistent > 1) sentence_add(because, "persistent passes of %d steps, ", persistent);
         if (p->block_steps > 1) sentence_add(because, "blocks of up to %d ", p->block_steps);
@@ -200,16 +188,25 @@ void plan_choose_block(plan *p, const plan_question *q)
     for (int n = p->block_steps; n > 1 && count < limits_of[q->facts->device].lengths;
          n = block_within(q, n - 1)) {
         way[count] = (plan_way){ .what = n, .weight = 1 };
-        snprintf(way[count].name, sizeof way->name, "in blocks of %d", n);
-        count++;
+        snprintf(way[count++].name, sizeof way->name, "in blocks of %d", n);
     }
-    way[count] = (plan_way){ "in single steps", .what = 1, .weight = trial_gain };
-    q->trial->blocks(q->trial->context, p, way, count + 1);
-    const int best = plan_cheapest(way, count + 1, count);
+    way[count++] = (plan_way){ "in single steps", .what = 1, .weight = trial_gain };
+    t->blocks(t->context, p, way, count);
+    int best = plan_cheapest(way, count, count - 1);
+    plan_way *const last = &way[count];
+    if (persistent > 1 && t->persistent) { /* which have to win by the gain, too */
+        *last = (plan_way){ .what = persistent, .weight = way[best].what == 1 ? 1 : 1 / trial_gain };
+        snprintf(last->name, sizeof last->name, "in persistent passes of %d, with all cells in registers",
+                 persistent);
+        last->seconds = t->persistent(t->context, p, persistent, &last->why);
+        best = plan_cheapest(way, ++count, best);
+    }
     sentence_set(because, "in a trial a step took ");
-    plan_say_ways(because, way, count + 1, best);
+    plan_say_ways(because, way, count, best);
+    if (last < &way[count] && isinf(last->seconds))
+        sentence_add(because, "; passes cannot be persistent: %s", last->why.text);
+    p->persistent = &way[best] == last;
     p->block_steps = way[best].what;
-    if (persistent > 1 && q->trial->persistent) try_persistent(p, q, persistent, way[best].seconds);
 }
 
 /* ---- the form of a step ---- */
