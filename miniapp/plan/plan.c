@@ -1,6 +1,6 @@
-/* The order of the choices, and the first of them, where the cells are: the process grid, the longest block
- * of steps that may pay, the fields with ghosts deep enough for it, and whether they fit into memory; who
- * enqueues the steps; and the last of them, the kernel's variant. */
+/* The order of the choices; where the cells are: the process grid, the fields with ghosts deep enough for a
+ * block of steps, and whether they fit into memory; who enqueues the steps; and the last choice, the kernel's
+ * variant. */
 #include <string.h>
 
 #include "exchange/halo.h"
@@ -71,12 +71,11 @@ static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why
     const bool rows = !f->through && one_host && cut(q, d, 1, f->ranks, depth, why);
     if (!rows && !cut(q, d, f->through ? 1 : x, y, depth, why)) return false;
     if (f->ranks == 1) return true;
-    sentence_set(
-        &p->because[PLAN_GRID], "%s",
-        f->through ? "rows stream through the device, so rows alone are cut"
-        : rows     ? "on the GPUs of one host rows alone are cut: in-kernel exchange is faster that way"
-        : x || y   ? "run.ranks_x and run.ranks_y ask for it"
-                   : "its halo is the cheapest; a cell of a column counts four times one of a row");
+    sentence_set(&p->because[PLAN_GRID], "%s",
+                 f->through ? "rows stream through the device, so rows alone are cut"
+                 : rows ? "on the GPUs of one host rows alone are cut: in-kernel exchange is faster that way"
+                 : x || y ? "run.ranks_x and run.ranks_y ask for it"
+                          : "its halo is the cheapest; a cell of a column counts four times one of a row");
     return true;
 }
 

@@ -4,9 +4,10 @@
  * (plan_json.c), made up in tests; a dry run on a terminal does not ask for times.
  *
  * Rules are pure functions of the three, so that all ranks choose the same, and so do a run and its dry run.
- * They choose in this order, each from what stands before it: process grid, longest block of steps that may
- * pay, fields, memory (plan.c); visits to the device (plan_streaming.c); transports (plan_transport.c);
- * streams (plan.c); steps in a block, form of a step (plan_temporal.c); graphs, variant (plan.c). */
+ * They choose in this order, each from what stands before it: longest block of steps that may pay
+ * (plan_temporal.c; of visits to the device plan_streaming.c) for which process grid, fields and memory allow
+ * it (plan.c); transports (plan_transport.c); streams (plan.c); steps in a block, form of a step
+ * (plan_temporal.c); who feeds the steps, variant (plan.c). */
 #pragma once
 
 #include <stdio.h>
@@ -44,11 +45,11 @@ typedef struct plan_exchange {
     const plan_grid *grid; /* the halo's; NULL: there is no link */
     int depth;
     bool corners;
-    int kind[DECOMP_NEIGHBOURS];          /* of this rank's link in that direction; -1: none */
-    int links[LINK_KINDS];                /* of all ranks */
-    int used[TRANSPORT_KINDS];            /* ... by transport */
-    transport_kind favourite[LINK_KINDS]; /* that links of the kind take */
-    bool tried;                           /* else no seconds hold */
+    int kind[DECOMP_NEIGHBOURS];               /* of this rank's link in that direction; -1: none */
+    int links[LINK_KINDS];                     /* of all ranks */
+    int used[TRANSPORT_KINDS];                 /* ... by transport */
+    transport_kind favourite[LINK_KINDS];      /* that links of the kind take */
+    bool tried;                                /* else no seconds hold */
     plan_way way[LINK_KINDS][TRANSPORT_KINDS]; /* an exchange over links of the kind */
 } plan_exchange;
 

@@ -86,9 +86,8 @@ static int longest_block(const plan_question *q, sentence *since)
         else sentence_set(since, "this device has no blocks of that many steps for this stencil");
     } else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(since, "run.tune = off: there are no trials");
     else if (cells < limits->cells_least)
-        sentence_set(since,
-                     "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
-                     limits->cells_least);
+        sentence_set(since, "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on",
+                     cells, limits->cells_least);
     else if ((longest = block_within(q, limits->steps / (rows ? c->problem.radius + 1 : 1))) == 1)
         sentence_set(since, "the run, or what lies between its norms, checkpoints and frames, is too short "
                             "for blocks of steps");
@@ -122,8 +121,8 @@ bool plan_lay_out_blocks(plan *p, const plan_question *q, sentence *why)
     const int asked = q->cfg->run.fuse;
     const bool open = asked == 0 && !f->through;
     sentence *because = &p->because[PLAN_BLOCK], since = { "" };
-    p->persistent = asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) &&
-                    asked <= persistent_steps(q);
+    p->persistent =
+        asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) && asked <= persistent_steps(q);
     p->block_steps = p->persistent ? 1 : longest_block(q, &since);
     while (!plan_lay_out(p, q, why) || (open && !wide_enough(p, q, why))) {
         if (p->block_steps <= 1) return false;
