@@ -6,7 +6,7 @@
  * Rules are pure functions of the three, so that all ranks choose the same, and so do a run and its dry run.
  * They choose in this order, each from what stands before it: longest block of steps that may pay
  * (plan_temporal.c; of visits to the device plan_streaming.c) for which process grid, fields and memory allow
- * it (plan.c); transports (plan_transport.c); streams (plan.c); steps in a block, form of a step
+ * it (plan_layout.c); transports (plan_transport.c); streams (plan.c); steps in a block, form of a step
  * (plan_temporal.c); who feeds the steps, variant (plan.c). */
 #pragma once
 

@@ -29,16 +29,6 @@ static const double overlapped_margin = 1.05;
  * that what is computed twice costs no more than a tenth. */
 enum { BLOCKS_LEAST = 4, DEPTHS_LEAST = 32 };
 
-int64_t plan_steps_in_a_row(const config *c, bool passes_take_norms)
-{
-    const int64_t norm_every = passes_take_norms ? 0 : c->time.norm_every;
-    const int64_t every[] = { norm_every, c->checkpoint.every, c->output.every };
-    int64_t least = c->time.steps;
-    for (int i = 0; i < 3; i++)
-        if (every[i] > 0 && every[i] < least) least = every[i];
-    return least;
-}
-
 static bool wide_enough(const plan *p, const plan_question *q, sentence *why)
 {
     const decomp *d = &p->grid.dec;
@@ -77,7 +67,8 @@ static int longest_block(const plan_question *q, sentence *since)
     const bool norm = c->time.norm_every > 0 && asked > c->time.norm_every;
     int longest = 1;
     if (f->through && asked == 0) return plan_visit_steps(q);
-    if (config_kind_of(c)->transposes) sentence_set(since, "steps of this kind contain transposes");
+    if (config_kind_of(c)->transposes)
+        sentence_set(since, "steps of kind %s contain transposes", kind_name(c->problem.kind));
     else if (f->block_steps(f, 1, false) == 0)
         sentence_set(since, "this device has no temporal blocking for a radius that large");
     else if (asked > 0) {
