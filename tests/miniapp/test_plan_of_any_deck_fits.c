@@ -6,7 +6,6 @@
 
 #include "support/made_up_machine.h"
 #include "support/plain_deck.h"
-#include "temporal/temporal_plan.h"
 
 enum { DECKS = 1000 };
 

@@ -35,9 +35,6 @@ static int gpu_pass_steps(const void *owner, int most, bool norm)
 }
 
 enum { HOST = DEVICE_HOST, GPU = DEVICE_CUDA, DRY = 2 /* a dry run, which has no trial */ };
-/* Microseconds of exchanges inside a host, staged, aware, mapped and peer. */
-#define US(A, B, C, D) \
-    .m.exchange_s = { { 1e-6 * (A) }, { 1e-6 * (B) }, { 1e-6 * (C) }, { 1e-6 * (D) }, { INFINITY } }
 #define TRANSPOSE "problem.kind=transpose grid.nx=512 grid.ny=512"
 #define SMALL "grid.nx=2048 grid.ny=2048 time.steps=10000" /* registers hold it */
 #define TINY "grid.nx=64 grid.ny=64 time.steps=10000"      /* for blocks of steps it is too small */
@@ -143,7 +140,8 @@ static const struct {
 
     /* half of peer's time counts; test_plan_of_any_deck_fits: the fastest is taken */
     { GPU, 2, 2, "", PLAN_TRANSPORT, .chosen = "aware",
-      .says = "over peer inside a host would be taken if 0.7 % faster", US(80, 20, 40, 40.3) },
+      .says = "over peer inside a host would be taken if 0.7 % faster",
+      .m.exchange_s = { { 80e-6 }, { 20e-6 }, { 40e-6 }, { 40.3e-6 } } },
     { GPU, 4, 2, "run.fuse=1 run.ranks_x=2", PLAN_FORM, .chosen = "overlapped", /* two hosts */
       .m.exchange_s[TRANSPORT_AWARE] = { [LINK_BETWEEN_HOSTS] = 1e-6 } },
     /* what is asked for is taken where it serves, and nothing else is tried */
@@ -257,12 +255,11 @@ static void the_default_variant_stays_within_the_noise(void **state)
     }
 }
 
-#define TEST(NAME) cmocka_unit_test_setup(NAME, all_serve)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_rule_at_its_bounds),
-        TEST(the_default_variant_stays_within_the_noise),
+        cmocka_unit_test(each_rule_at_its_bounds),
+        cmocka_unit_test(the_default_variant_stays_within_the_noise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
