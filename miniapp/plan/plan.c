@@ -1,201 +1,26 @@
-/* The order of the choices, and the first of them, where the cells are: the process grid, the longest block
- * of steps that may pay, the fields with ghosts deep enough for it, and whether they fit into memory; who
- * enqueues the steps; and the last of them, the kernel's variant. */
+/* The order of the choices, who enqueues the steps, and the last choice, the kernel's variant. */
 #include <string.h>
 
-#include "exchange/halo.h"
 #include "files/figure.h"
 #include "plan/plan_rules.h"
 
-/* ---- memory ---- */
-
-static double field_bytes(const plan_grid *g, device_kind of, int rank)
-{
-    const box own = decomp_box(&g->dec, rank);
-    const field_shape f =
-        field_shape_make(g->shape.type, box_width(own), box_height(own), g->shape.depth_x, g->shape.depth_y);
-    return (double)halo_field_bytes(of, &f);
-}
-
-/* Numbers of bytes as doubles: eight fields of 2^60 cells are more than 64 bits hold. */
-double plan_memory_bytes(const plan *p, const config *c, device_kind of, int rank)
-{
-    const kind_row *k = config_kind_of(c);
-    const int ranks = p->grid.dec.ranks_x * p->grid.dec.ranks_y;
-    const double bytes = field_bytes(&p->grid, of, rank);
-    if (!k->transposes) return (plan_four_fields(c, p->block_steps) ? 4 : 2) * bytes;
-    const double both_bytes = bytes + field_bytes(&p->transposed_grid, of, rank);
-    /* out and in: all but the rank's own part */
-    const double messages_bytes = both_bytes / ranks * (ranks - 1);
-    return k->transposes * (both_bytes + messages_bytes);
-}
-
-static bool fits(const plan *p, const plan_question *q, sentence *why)
-{
-    const plan_facts *f = q->facts;
-    const config *c = q->cfg;
-    double worst = 0;
-    int rank = -1;
-    for (int i = 0; f->room && i < f->ranks; i++) {
-        const double over = plan_memory_bytes(p, c, f->device, i) - f->room[i].bytes;
-        if (over > worst) worst = over, rank = i;
-    }
-    if (rank < 0) return true;
-    sentence_set(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it",
-                 (long long)c->grid.nx, (long long)c->grid.ny, rank,
-                 figure_bytes(plan_memory_bytes(p, c, f->device, rank)).text, f->through ? "host " : "",
-                 figure_bytes(f->room[rank].bytes).text);
-    if (f->room[rank].by != HOST_LIMIT_MACHINE)
-        sentence_add(why, " (limit: %s)", host_limit_name[f->room[rank].by]);
-    return false;
-}
-
-/* ---- the process grid ---- */
-
-static bool cut(const plan_question *q, decomp *d, int ranks_x, int ranks_y, int depth, sentence *why)
-{
-    const config *c = q->cfg;
-    const bool images = config_kind_of(c)->stencil;
-    return decomp_make(d, c->grid.nx, c->grid.ny, images && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC,
-                       images && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC, q->facts->ranks,
-                       q->facts->rank, ranks_x, ranks_y, depth, why);
-}
-
-/* Each rank has `depth` cells along an axis that is cut. */
-static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why)
-{
-    const plan_facts *f = q->facts;
-    const int x = q->cfg->run.ranks_x, y = q->cfg->run.ranks_y;
-    decomp *d = &p->grid.dec;
-    const bool one_host = f->device == DEVICE_CUDA && f->hosts == 1 && x == 0 && y == 0;
-    const bool rows = !f->through && one_host && cut(q, d, 1, f->ranks, depth, why);
-    if (!rows && !cut(q, d, f->through ? 1 : x, y, depth, why)) return false;
-    sentence_set(
-        &p->because[PLAN_GRID], "%s",
-        f->through ? "rows stream through the device, so rows alone are cut"
-        : rows     ? "on the GPUs of one host rows alone are cut: in-kernel exchange is faster that way"
-        : x || y   ? "run.ranks_x and run.ranks_y ask for it"
-                   : "its halo is the cheapest; a cell of a column counts four times one of a row");
-    return true;
-}
-
-/* ---- the fields ---- */
-
-/* For blocks of p->block_steps steps; false where ranks are too small for them, or have no room for four
- * fields. */
-static bool lay_out(plan *p, const plan_question *q, sentence *why)
-{
-    const config *c = q->cfg;
-    const decomp *d = &p->grid.dec;
-    const int depth = c->problem.radius * p->block_steps;
-    const bool along_y = config_two_d(c) && !config_kind_of(c)->transposes;
-    if (!cut_domain(p, q, depth, why)) return false;
-    if (q->facts->through && !plan_make_window(p, q, why)) return false;
-    /* Images along x are made on the way; with the slots' columns rows need not be copied one by one. */
-    const int depth_x = p->window.slot_rows > 0 ? streaming_slot_shape(&p->window, 0).depth_x : depth;
-    p->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth_x,
-                                     along_y ? depth : 0);
-    return !plan_four_fields(c, p->block_steps) || fits(p, q, why);
-}
-
-/* Row slabs of the transposed field where they fit, else the grid transposed, which always does. */
-static bool lay_out_transposed(plan *p, const plan_question *q, sentence *why)
-{
-    const config *c = q->cfg;
-    const decomp *d = &p->grid.dec;
-    decomp *t = &p->transposed_grid.dec;
-    const int ranks = q->facts->ranks, rank = q->facts->rank, radius = c->problem.radius;
-    if (!decomp_make(t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, rank, 0, 0, radius, why) &&
-        !decomp_make(t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, rank, d->ranks_y, d->ranks_x,
-                     radius, why))
-        return false;
-    p->transposed_grid.shape =
-        field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), radius, 0);
-    return true;
-}
-
-/* Longer blocks than other passes have, that the deck asks for: persistent ones, which have no ghosts. */
-static bool lay_out_persistent(plan *p, const plan_question *q, sentence *why)
-{
-    p->block_steps = 1;
-    if (!lay_out(p, q, why)) return false;
-    p->persistent = true;
-    p->block_steps = q->cfg->run.fuse;
-    sentence_set(&p->because[PLAN_BLOCK], "run.fuse asks for it, and the device's registers hold all cells");
-    return true;
-}
-
-/* Blocks as long as the deck asks for, or, where it leaves that open, as a trial may find worth it: where
- * ranks are too small for them, fewer steps. */
-static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
-{
-    const plan_facts *f = q->facts;
-    const int asked = q->cfg->run.fuse;
-    sentence *because = &p->because[PLAN_BLOCK], fewer_since = { "" };
-    if (asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) &&
-        asked <= plan_persistent_steps(q))
-        return lay_out_persistent(p, q, why);
-    const bool open = asked == 0 && !f->through;
-    p->block_steps = f->through && asked == 0 ? plan_visit_steps(q) : plan_longest_block(p, q, &fewer_since);
-    while (true) {
-        if (!lay_out(p, q, why)) {
-            if (p->block_steps == 1) return false;
-            fewer_since = *why;
-        } else if (!open || p->block_steps == 1 || plan_wide_enough(p, q)) break;
-        else
-            sentence_set(&fewer_since, "the ranks are narrow: in a block of steps they would compute more "
-                                       "than a tenth of the cells twice");
-        p->block_steps =
-            open ? plan_shorter_block(q, p->block_steps) : f->block_steps(f, p->block_steps - 1, false);
-    }
-    const bool fewer = p->block_steps < asked;
-    if (fewer) plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, fewer_since.text, p->block_steps);
-    if (fewer || (asked == 0 && p->block_steps == 1 && fewer_since.text[0])) *because = fewer_since;
-    else if (asked > 0) sentence_set(because, "run.fuse asks for it");
-    return true;
-}
-
-/* 0, 2 or 3, as plan_make. */
-static int lay_out_all(plan *p, const plan_question *q, sentence *why)
-{
-    p->in_host_memory = q->facts->through != NULL;
-    if (p->in_host_memory && !plan_can_stream(q, why)) return 2;
-    if (!lay_out_blocks(p, q, why)) return 2;
-    if (p->in_host_memory) plan_explain_streaming(p, q);
-    if (config_kind_of(q->cfg)->transposes && !lay_out_transposed(p, q, why)) return 2;
-    if (q->facts->ranks == 1) p->because[PLAN_GRID].text[0] = '\0';
-    return fits(p, q, why) ? 0 : 3;
-}
-
 /* ---- streams, and who feeds them ---- */
 
-static void choose_serial(plan *p, const plan_question *q, const char *because)
-{
-    const config_feed asked = q->cfg->run.feed;
-    p->feed = p->lone_feed = CONFIG_FEED_SERIAL;
-    sentence_set(&p->because[PLAN_FEED], "%s", because);
-    if (asked != CONFIG_FEED_AUTO && asked != CONFIG_FEED_SERIAL)
-        plan_add_note(p, true, "run.feed = %s: %s; using serial", config_feed_name(asked), because);
-}
+static const char one_order[] = "rows stream through the device in one order";
 
+/* And who feeds them with steps that are taken one by one. */
 static void choose_streams(plan *p, const plan_question *q)
 {
     const config_feed asked = q->cfg->run.feed;
     const int lanes = q->cfg->run.streams;
-    const bool host = q->facts->device == DEVICE_HOST;
+    const bool host = q->facts->device == DEVICE_HOST, visits = q->facts->through != NULL;
     const bool open = asked == CONFIG_FEED_AUTO || asked == CONFIG_FEED_GRAPH;
-    const char *const visits = q->facts->through ? "rows stream through the device in one order" : NULL;
-    p->feed = p->lone_feed = !open ? asked : host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
-    sentence_set(&p->because[PLAN_FEED], "%s",
-                 asked == p->feed ? "run.feed asks for it"
-                 : host           ? "each pass runs on all threads of the rank at once"
-                                  : "a thread per stream enqueues beside the one that exchanges");
-    if (visits) choose_serial(p, q, visits);
-    if (visits && lanes > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", lanes, visits);
-    const int threads = host && p->feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
+    p->lone_feed = visits || (open && host) ? CONFIG_FEED_SERIAL : open ? CONFIG_FEED_OPENMP : asked;
+    const int threads = host && p->lone_feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
     p->streams = visits ? 1 : lanes > 0 ? lanes : threads < STEP_STREAMS_MAX ? threads : STEP_STREAMS_MAX;
+    if (visits && lanes > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", lanes, one_order);
     sentence_set(&p->because[PLAN_STREAMS], "%s",
-                 visits           ? visits
+                 visits           ? one_order
                  : lanes > 0      ? "run.lanes asks for it"
                  : p->streams > 1 ? "with run.feed = openmp each thread of the host has a stream"
                                   : "one stream keeps the device busy");
@@ -217,26 +42,30 @@ static bool graphs_serve(const plan *p, const plan_question *q, sentence *why)
 
 /* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve:
  * they were seen to win on every grid that was tried, in every form of the step. */
-static void choose_graphs(plan *p, const plan_question *q)
+static void choose_feed(plan *p, const plan_question *q)
 {
-    const config *c = q->cfg;
-    const bool asked = c->run.feed == CONFIG_FEED_GRAPH, open = c->run.feed == CONFIG_FEED_AUTO;
-    sentence *because = &p->because[PLAN_FEED], why = { "" };
-    if (q->facts->through || (!asked && !open)) return;
-    if (p->persistent) {
-        choose_serial(p, q, "a launch takes all steps of a persistent pass");
-    } else if (!asked && c->output.trace[0]) {
-        return;
-    } else if (graphs_serve(p, q, &why)) {
+    const config_feed asked = q->cfg->run.feed;
+    const bool open = asked == CONFIG_FEED_AUTO, graph = asked == CONFIG_FEED_GRAPH;
+    const bool host = q->facts->device == DEVICE_HOST, persistent = p->persistent && (open || graph),
+               serial = q->facts->through || persistent;
+    sentence none = { "" };
+    if (serial) p->lone_feed = CONFIG_FEED_SERIAL;
+    if (serial)
+        sentence_set(&none, "%s", persistent ? "a launch takes all steps of a persistent pass" : one_order);
+    p->feed = p->lone_feed;
+    if (!serial && (graph || (open && !q->cfg->output.trace[0])) && graphs_serve(p, q, &none))
         p->feed = CONFIG_FEED_GRAPH;
-        sentence_set(because, "%s",
-                     asked ? "run.feed asks for it"
-                           : "many steps are launched at once, for no transport here needs the host");
-    } else {
-        if (asked)
-            plan_add_note(p, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(p->feed));
-        if (q->facts->device != DEVICE_HOST) sentence_set(because, "there are no graphs: %s", why.text);
-    }
+    if (none.text[0] && !open && asked != p->feed)
+        plan_add_note(p, true, "run.feed = %s: %s; using %s", config_feed_name(asked), none.text,
+                      config_feed_name(p->feed));
+    const bool no_graphs = !serial && !host && none.text[0];
+    sentence_set(&p->because[PLAN_FEED], "%s%s", no_graphs ? "there are no graphs: " : "",
+                 serial || no_graphs ? none.text
+                 : asked == p->feed  ? "run.feed asks for it"
+                 : host              ? "each pass runs on all threads of the rank at once"
+                 : p->feed == CONFIG_FEED_GRAPH
+                     ? "many steps are launched at once, for no transport here needs the host"
+                     : "a thread per stream enqueues beside the one that exchanges");
 }
 
 /* ---- the order ---- */
@@ -244,14 +73,18 @@ static void choose_graphs(plan *p, const plan_question *q)
 int plan_make(plan *p, const plan_question *q, sentence *why)
 {
     memset(p, 0, sizeof *p);
-    const int status = lay_out_all(p, q, why);
-    if (status != 0) return status;
+    p->in_host_memory = q->facts->through != NULL;
+    if (p->in_host_memory && !plan_can_stream(q, why)) return 2;
+    if (!plan_lay_out_blocks(p, q, why)) return 2;
+    if (p->in_host_memory) plan_explain_streaming(p, q);
+    if (config_kind_of(q->cfg)->transposes && !plan_lay_out_transposed(p, q, why)) return 2;
+    if (!plan_fits(p, q, why)) return 3;
     plan_choose_transports(p, q);
     choose_streams(p, q);
     plan_choose_block(p, q);
     plan_check_halos(p, q);
     plan_choose_form(p, q);
-    choose_graphs(p, q);
+    choose_feed(p, q);
     return 0;
 }
 

@@ -4,9 +4,10 @@
  * (plan_json.c), made up in tests; a dry run on a terminal does not ask for times.
  *
  * Rules are pure functions of the three, so that all ranks choose the same, and so do a run and its dry run.
- * They choose in this order, each from what stands before it: process grid, longest block of steps that may
- * pay, fields, memory (plan.c); visits to the device (plan_streaming.c); transports (plan_transport.c);
- * streams (plan.c); steps in a block, form of a step (plan_temporal.c); graphs, variant (plan.c). */
+ * They choose in this order, each from what stands before it: longest block of steps that may pay
+ * (plan_temporal.c; of visits to the device plan_streaming.c) for which process grid, fields and memory allow
+ * it (plan_layout.c); transports (plan_transport.c); streams (plan.c); steps in a block, form of a step
+ * (plan_temporal.c); who feeds the steps, variant (plan.c). */
 #pragma once
 
 #include <stdio.h>
@@ -30,19 +31,26 @@ typedef struct plan_grid { /* one global field's layout over the ranks */
     field_shape shape;
 } plan_grid;
 
+/* One of several ways to do something, and what a trial says of it. */
+typedef struct plan_way {
+    char name[64];
+    int what;       /* steps, step_form or transport_kind */
+    double weight;  /* of the seconds, in the choice */
+    double seconds; /* of the slowest rank; INFINITY: it cannot be had, or was not tried, */
+    sentence why;   /* ... since: a sentence part */
+} plan_way;
+
 /* The halo, whose links take the transport that is best for their kind, and the trials of these. */
 typedef struct plan_exchange {
     const plan_grid *grid; /* the halo's; NULL: there is no link */
     int depth;
     bool corners;
-    int kind[DECOMP_NEIGHBOURS];                   /* of this rank's link in that direction; -1: none */
-    int links[LINK_KINDS];                         /* of all ranks */
-    int used[TRANSPORT_KINDS];                     /* ... by transport */
-    transport_kind favourite[LINK_KINDS];          /* that links of the kind take */
-    bool tried;                                    /* else nothing below holds */
-    double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest
-                                                    * rank; INFINITY: it does not serve, or was not tried */
-    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since: a sentence part */
+    int kind[DECOMP_NEIGHBOURS];               /* of this rank's link in that direction; -1: none */
+    int links[LINK_KINDS];                     /* of all ranks */
+    int used[TRANSPORT_KINDS];                 /* ... by transport */
+    transport_kind favourite[LINK_KINDS];      /* that links of the kind take */
+    bool tried;                                /* else no seconds hold */
+    plan_way way[LINK_KINDS][TRANSPORT_KINDS]; /* an exchange over links of the kind */
 } plan_exchange;
 
 typedef enum plan_choice {
@@ -57,9 +65,6 @@ typedef enum plan_choice {
     PLAN_VARIANT,
     PLAN_CHOICES
 } plan_choice;
-
-/* Half of peer's exchange counts: a step over peer that is one launch hides all of it but the stores. */
-#define PLAN_PEER_WEIGHT 0.5
 
 enum { PLAN_NOTES_MAX = 16 };
 typedef struct plan_note { /* what a user should know, for the table and the record */
@@ -125,20 +130,12 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
 /* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
 typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
 
-/* A way of a trial. */
-typedef struct plan_way {
-    char name[32];
-    int what;      /* steps, step_form or transport_kind */
-    double weight; /* of the seconds, in the choice */
-    double seconds;
-} plan_way;
-
-/* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best
- * on most machines. p: as far as it is chosen. */
+/* Every answer is the same on all ranks. A NULL function, of any but can, is not asked; then the rule takes
+ * what serves best on most machines. p: as far as it is chosen. */
 typedef struct plan_trial {
     void *context;
-    /* Exchanges over each of these transports, compared with each other, on the links of a kind: sets
-     * p->exchange.slowest_s and .why. */
+    /* Exchanges over each of these transports, compared with each other, on the links of a kind: sets their
+     * p->exchange.way. */
     void (*exchange)(void *context, plan *p, link_kind kind, const transport_kind over[], int count);
     /* Can it be had? False with the reason as a sentence part. */
     bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);
@@ -156,7 +153,7 @@ typedef struct plan_question {
     const config *cfg;
     const stencil *op; /* problem_make's */
     const plan_facts *facts;
-    const plan_trial *trial; /* NULL: nothing is asked */
+    const plan_trial *trial;
 } plan_question;
 
 /* 0; or one sentence in why, and 2: the deck does not fit the ranks, 3: it does not fit into memory. */
@@ -167,9 +164,8 @@ void plan_choose_variant(plan *p, const char *const name[], const double pass_s[
 /* One more note; of more than there is room for the first are kept. */
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 
-/* The choice, as people read it; for each choice that has a reason. */
-enum { PLAN_CHOSEN_BYTES = 64 };
-const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice);
+/* A choice that has a reason, as people read it; until the next call. */
+const char *plan_chosen(const plan *p, plan_choice choice);
 /* These choices in a line. */
 void plan_list(FILE *to, const plan *p);
 /* A line for each choice: what, and why; before: of each line. */

@@ -63,17 +63,16 @@ static json_t *pass_json(const imagined *i, const decomp *d, int steps)
 static void exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
 {
     const imagined *i = context;
-    plan_exchange *e = &p->exchange;
     for (int k = 0; k < count; k++) {
-        const transport_kind t = over[k];
-        const char *name = transport_kind_name(t);
+        plan_way *const way = &p->exchange.way[kind][over[k]];
+        const char *name = transport_kind_name(over[k]);
         const json_t *seconds = answer(i, "exchange_s", name, json_string(name));
-        e->slowest_s[t][kind] = seconds_of(json_array_get(seconds, (size_t)kind));
-        if (isinf(e->slowest_s[t][kind])) sentence_set(&e->why[t][kind], "no record shows what it costs");
+        way->seconds = seconds_of(json_array_get(seconds, (size_t)kind));
+        if (isinf(way->seconds)) sentence_set(&way->why, "no record shows what it costs");
     }
 }
 
-/* Halos and in-kernel exchange can be had wherever the rules ask. */
+/* Halos and in-kernel exchange can be had wherever the rules ask; without answers transposes, too. */
 static bool can(void *context, const plan *p, plan_part what, transport_kind t, sentence *why)
 {
     const imagined *i = context;
@@ -81,7 +80,7 @@ static bool can(void *context, const plan *p, plan_part what, transport_kind t, 
     const char *name = transport_kind_name(t);
     if (t == TRANSPORT_PEER && i->q->ranks > i->q->per_host)
         return sentence_refuse(why, "it does not reach other hosts");
-    return json_is_true(answer(i, "transposes", name, json_string(name))) ||
+    return !i->q->answers || json_is_true(answer(i, "transposes", name, json_string(name))) ||
            sentence_refuse(why, "no record shows what it costs");
 }
 
@@ -158,14 +157,15 @@ int plan_print_json(const request *q, sentence *why)
                                .no_graphs = i.cuda ? NULL : "the host device has none",
                                .block_steps = block_steps,
                                .owner = &i };
-    const plan_trial trial = { .context = &i, .exchange = exchange, .can = can, .blocks = blocks };
+    const plan_trial answered = { .context = &i, .exchange = exchange, .can = can, .blocks = blocks },
+                     none = { .context = &i, .can = can };
     static plan p; /* large */
     int status = CHECK_EXIT_USAGE;
     i.answers = json_loads(q->answers ? q->answers : "{}", 0, NULL);
     problem_make(&i.of, &q->cfg);
     if (json_is_object(i.answers))
-        status = plan_make(
-            &p, &(plan_question){ &q->cfg, &i.of.op, &facts, q->answers ? &trial : NULL }, why);
+        status =
+            plan_make(&p, &(plan_question){ &q->cfg, &i.of.op, &facts, q->answers ? &answered : &none }, why);
     else sentence_set(why, "answers = %.200s; allowed: an object of JSON", q->answers);
     json_t *const o = status == 0 ? plan_as_json(&i, &facts, &p) : NULL;
     if (o && ranks_mine(ranks_world()) == 0 && json_dumpf(o, stdout, 0) == 0) printf("\n");

@@ -21,18 +21,27 @@ void plan_say_ways(sentence *because, const plan_way way[], int count, int chose
 void plan_choose_transports(plan *p, const plan_question *q);
 void plan_check_halos(plan *p, const plan_question *q);
 
-/* plan_temporal.c. Steps that are taken in a row, at most: between norms, which passes may take with them,
- * checkpoints and frames. */
-int64_t plan_steps_in_a_row(const config *c, bool passes_take_norms);
+/* Steps that are taken in a row, at most: between norms, which passes may take with them, checkpoints and
+ * frames. */
+static inline int64_t plan_steps_in_a_row(const config *c, bool passes_take_norms)
+{
+    const int64_t norm_every = passes_take_norms ? 0 : c->time.norm_every;
+    const int64_t every[] = { norm_every, c->checkpoint.every, c->output.every };
+    int64_t least = c->time.steps;
+    for (int i = 0; i < 3; i++)
+        if (every[i] > 0 && every[i] < least) least = every[i];
+    return least;
+}
 
-/* plan_temporal.c. plan_persistent_steps: of a persistent pass, as many as the run has use for; 1: there are
- * none. plan_longest_block: the longest block that the deck, the device and the length of the run allow, or
- * 1; why: of the numbers that the deck asks for, where it is fewer, as a sentence part. plan_shorter_block:
- * the next fewer steps to look at. plan_wide_enough: are the ranks, for blocks of p->block_steps that the
- * deck does not ask for? */
-int plan_persistent_steps(const plan_question *q);
-int plan_longest_block(plan *p, const plan_question *q, sentence *why);
-int plan_shorter_block(const plan_question *q, int steps);
-bool plan_wide_enough(const plan *p, const plan_question *q);
+/* plan_layout.c. plan_lay_out: the fields for blocks of p->block_steps steps; false where ranks are too small
+ * for them, or have no room for four fields. plan_lay_out_transposed: the transposed field. plan_fits: false
+ * where a rank has no room for its fields. */
+bool plan_lay_out(plan *p, const plan_question *q, sentence *why);
+bool plan_lay_out_transposed(plan *p, const plan_question *q, sentence *why);
+bool plan_fits(const plan *p, const plan_question *q, sentence *why);
+
+/* plan_temporal.c. plan_lay_out_blocks: for the longest that the deck, the device, the ranks and the length
+ * of the run allow; plan_choose_block: as long as a trial has it best. */
+bool plan_lay_out_blocks(plan *p, const plan_question *q, sentence *why);
 void plan_choose_block(plan *p, const plan_question *q);
 void plan_choose_form(plan *p, const plan_question *q);

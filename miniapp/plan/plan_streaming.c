@@ -78,29 +78,20 @@ static double visit_s(const plan_question *q, const streaming_window *w, double 
     return beside(way, w->steps / rate * (1 + begun) * (1 + twice)) + way * fmin(1, chunk_rows / 4 / rows);
 }
 
-/* The window for visits of `steps` steps, with chunks as the model has them best, and their seconds for each
- * cell. Slots of no rows: there is no room. */
-static streaming_window window_of(const plan_question *q, int steps, double *seconds)
-{
-    streaming_window w = widest_window(q, q->facts->through->bytes, steps);
-    double rows = (double)streaming_chunk_rows(&w), best = 0;
-    *seconds = INFINITY;
-    rows = fmin(rows, rows_of_rank(q) + 2.0 * steps * q->cfg->problem.radius);
-    for (; rows >= 1; rows = floor(rows / 2)) {
-        const double s = visit_s(q, &w, rows);
-        if (s < *seconds) *seconds = s, best = rows;
-    }
-    if (best >= 1) streaming_window_limit(&w, (int64_t)best);
-    return w;
-}
-
-/* Seconds of all that are taken in a row, for each cell, in visits of that many; INFINITY: there is no
+/* The window for visits of `steps` steps, with chunks as the model has them best, and for each cell the
+ * seconds of all visits between norms, checkpoints and frames. Slots of no rows, INFINITY: there is no
  * room. */
-static double row_s(const plan_question *q, int steps, int64_t in_a_row)
+static double make_window(const plan_question *q, int steps, streaming_window *w)
 {
-    double seconds;
-    (void)window_of(q, steps, &seconds);
-    return seconds * ceil((double)in_a_row / steps);
+    double rows = rows_of_rank(q) + 2.0 * steps * q->cfg->problem.radius, best = 0, best_s = INFINITY;
+    *w = widest_window(q, q->facts->through->bytes, steps);
+    rows = fmin(rows, (double)streaming_chunk_rows(w));
+    for (; rows >= 1; rows = floor(rows / 2)) {
+        const double s = visit_s(q, w, rows);
+        if (s < best_s) best_s = s, best = rows;
+    }
+    if (best >= 1) streaming_window_limit(w, (int64_t)best);
+    return best_s * ceil((double)plan_steps_in_a_row(q->cfg, false) / steps);
 }
 
 /* The fewest steps of those that are as good as the best: whole passes, or all that are taken in a row. 1:
@@ -108,32 +99,30 @@ static double row_s(const plan_question *q, int steps, int64_t in_a_row)
 int plan_visit_steps(const plan_question *q)
 {
     const plan_through *t = q->facts->through;
-    const int64_t in_a_row = plan_steps_in_a_row(q->cfg, false),
-                  deepest = (int64_t)rows_of_rank(q) / q->cfg->problem.radius;
-    int64_t most = in_a_row < STREAMING_STEPS_MAX ? in_a_row : STREAMING_STEPS_MAX;
-    if (deepest < most) most = deepest;
+    const double in_a_row = (double)plan_steps_in_a_row(q->cfg, false),
+                 deepest = floor(rows_of_rank(q) / q->cfg->problem.radius);
+    const int most = (int)fmin(fmin(in_a_row, deepest), STREAMING_STEPS_MAX);
+    streaming_window w;
     if (most < 2) return 1;
-    const int pass_steps = t->pass_steps(t->owner, (int)most, false);
-    double best_s = row_s(q, (int)most, in_a_row);
+    const int pass_steps = t->pass_steps(t->owner, most, false);
+    double best_s = make_window(q, most, &w);
     for (int steps = pass_steps; steps < most; steps += pass_steps)
-        best_s = fmin(best_s, row_s(q, steps, in_a_row));
+        best_s = fmin(best_s, make_window(q, steps, &w));
     for (int steps = pass_steps; steps < most; steps += pass_steps)
-        if (row_s(q, steps, in_a_row) <= as_good * best_s) return steps;
-    return (int)most;
+        if (make_window(q, steps, &w) <= as_good * best_s) return steps;
+    return most;
 }
 
 bool plan_make_window(plan *p, const plan_question *q, sentence *why)
 {
-    const config *c = q->cfg;
-    const plan_through *t = q->facts->through;
-    double seconds;
     p->window = (streaming_window){ .slot_rows = 0 };
     if (p->block_steps == 1) return true;
-    p->window = window_of(q, p->block_steps, &seconds);
-    if (p->window.slot_rows > 0) return true;
-    return sentence_refuse(
-        why, "rows of %" PRId64 " cells: %s of device memory have no room for visits of that many steps",
-        c->grid.nx, figure_bytes(t->bytes).text);
+    (void)make_window(q, p->block_steps, &p->window);
+    return p->window.slot_rows > 0 ||
+           sentence_refuse(why,
+                           "rows of %" PRId64 " cells: %s of device memory have no room for visits of that "
+                           "many steps",
+                           q->cfg->grid.nx, figure_bytes(q->facts->through->bytes).text);
 }
 
 void plan_explain_streaming(plan *p, const plan_question *q)

@@ -29,87 +29,67 @@ static const double overlapped_margin = 1.05;
  * that what is computed twice costs no more than a tenth. */
 enum { BLOCKS_LEAST = 4, DEPTHS_LEAST = 32 };
 
-int64_t plan_steps_in_a_row(const config *c, bool passes_take_norms)
-{
-    const int64_t norm_every = passes_take_norms ? 0 : c->time.norm_every;
-    const int64_t every[] = { norm_every, c->checkpoint.every, c->output.every };
-    int64_t least = c->time.steps;
-    for (int i = 0; i < 3; i++)
-        if (every[i] > 0 && every[i] < least) least = every[i];
-    return least;
-}
-
-bool plan_wide_enough(const plan *p, const plan_question *q)
+static bool wide_enough(const plan *p, const plan_question *q, sentence *why)
 {
     const decomp *d = &p->grid.dec;
     const int64_t width = d->nx / d->ranks_x, height = d->ny / d->ranks_y; /* of the smallest rank's box */
     const int64_t across = !config_two_d(q->cfg) || width < height ? width : height;
-    return across >= (int64_t)p->block_steps * q->cfg->problem.radius * DEPTHS_LEAST;
+    return p->block_steps == 1 || across >= (int64_t)p->block_steps * q->cfg->problem.radius * DEPTHS_LEAST ||
+           sentence_refuse(why, "the ranks are narrow: in a block of steps they would compute more than a "
+                                "tenth of the cells twice");
 }
 
-/* NULL, or why there are no blocks of steps, as a sentence part. */
-static const char *no_blocks(const plan_question *q)
-{
-    if (config_kind_of(q->cfg)->transposes) return "steps of this kind contain transposes";
-    if (q->facts->block_steps(q->facts, 1, false) > 0) return NULL;
-    return "this device has no temporal blocking for a radius that large";
-}
-
-/* The longest block, of at most `most` steps, that the run is long enough for; 1 where there is none. */
-static int worth_a_trial(const plan_question *q, int most)
+/* The longest block of at most `most` steps that the device has, and, where the deck leaves that open, that
+ * the run is long enough for; else 1. */
+static int block_within(const plan_question *q, int most)
 {
     const config *c = q->cfg;
     const plan_facts *f = q->facts;
     const int steps = f->block_steps(f, most, false),
               norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
+    if (c->run.fuse > 0 || f->through) return steps;
     if (steps > 1 && plan_steps_in_a_row(c, false) >= (int64_t)steps * BLOCKS_LEAST) return steps;
     const int with_norm = f->block_steps(f, norm_every, true);
     return with_norm > 1 && plan_steps_in_a_row(c, true) >= (int64_t)with_norm * BLOCKS_LEAST ? with_norm : 1;
 }
 
-int plan_shorter_block(const plan_question *q, int steps) { return worth_a_trial(q, steps - 1); }
-
-/* The longest block that a trial is had of; 1, with the reason: there is none. */
-static int longest_worth_a_trial(plan *p, const plan_question *q)
+/* The longest block that the deck asks for, or that a trial is had of; since: why there is no longer one, a
+ * sentence part. */
+static int longest_block(const plan_question *q, sentence *since)
 {
     const config *c = q->cfg;
-    const trial_limits *limits = &limits_of[q->facts->device];
-    const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks, least = limits->cells_least;
+    const plan_facts *f = q->facts;
+    const int asked = c->run.fuse, norm_every = (int)c->time.norm_every;
+    const trial_limits *limits = &limits_of[f->device];
+    const int64_t cells = c->grid.nx * c->grid.ny / f->ranks;
     /* a host is fastest while the rows of all levels, 2 radius + 1 of each, stay in L1 (temporal_host.c) */
-    const bool rows = q->facts->device == DEVICE_HOST && config_two_d(c);
-    sentence *because = &p->because[PLAN_BLOCK];
-    const char *none = no_blocks(q);
+    const bool rows = f->device == DEVICE_HOST && config_two_d(c);
+    const bool norm = c->time.norm_every > 0 && asked > c->time.norm_every;
     int longest = 1;
-    if (!none && c->run.tune == CONFIG_TUNE_OFF) none = "run.tune = off: there are no trials";
-    if (none) sentence_set(because, "%s", none);
-    else if (cells < least)
-        sentence_set(because,
-                     "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
-                     least);
-    else if ((longest = worth_a_trial(q, limits->steps / (rows ? c->problem.radius + 1 : 1))) == 1)
-        sentence_set(because, "the run, or what lies between its norms, checkpoints and frames, is too "
-                              "short for blocks of steps");
+    if (f->through && asked == 0) return plan_visit_steps(q);
+    if (config_kind_of(c)->transposes)
+        sentence_set(since, "steps of kind %s contain transposes", kind_name(c->problem.kind));
+    else if (f->block_steps(f, 1, false) == 0)
+        sentence_set(since, "this device has no temporal blocking for a radius that large");
+    else if (asked > 0) {
+        longest = block_within(q, norm ? norm_every : asked);
+        if (norm) sentence_set(since, "there is a norm every %d steps", norm_every);
+        else sentence_set(since, "this device has no blocks of that many steps for this stencil");
+    } else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(since, "run.tune = off: there are no trials");
+    else if (cells < limits->cells_least)
+        sentence_set(since, "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on",
+                     cells, limits->cells_least);
+    else if ((longest = block_within(q, limits->steps / (rows ? c->problem.radius + 1 : 1))) == 1)
+        sentence_set(since, "the run, or what lies between its norms, checkpoints and frames, is too short "
+                            "for blocks of steps");
     return longest;
-}
-
-int plan_longest_block(plan *p, const plan_question *q, sentence *why)
-{
-    const config *c = q->cfg;
-    const int asked = c->run.fuse;
-    const char *none = no_blocks(q);
-    const int64_t most = c->time.norm_every > 0 ? c->time.norm_every : INT64_MAX;
-    if (asked == 0) return longest_worth_a_trial(p, q);
-    if (asked > 1 && none) sentence_set(why, "kind %s: %s", kind_name(c->problem.kind), none);
-    if (asked == 1 || none) return 1;
-    if (asked > most) sentence_set(why, "there is a norm every %lld steps", (long long)c->time.norm_every);
-    else sentence_set(why, "this device has no blocks of that many steps for this stencil");
-    return q->facts->block_steps(q->facts, asked < most ? asked : (int)most, false);
 }
 
 /* More gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take. */
 enum { PERSISTENT_STEPS_MAX = 4096 };
 
-int plan_persistent_steps(const plan_question *q)
+/* Of a persistent pass, as many as the run has use for; 1: there are none. */
+static int persistent_steps(const plan_question *q)
 {
     const config *c = q->cfg;
     const plan_facts *f = q->facts;
@@ -122,6 +102,35 @@ int plan_persistent_steps(const plan_question *q)
     if (!f->persistent(f, c->grid.nx, c->grid.ny / f->ranks, &c->grid.sides)) return 1;
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
+
+/* Blocks as long as the deck asks for, or, where it leaves that open, as a trial may find worth it: where
+ * ranks are too small for them, fewer steps. Longer ones than other passes have, that the deck asks for, are
+ * persistent, without ghosts. */
+bool plan_lay_out_blocks(plan *p, const plan_question *q, sentence *why)
+{
+    const plan_facts *f = q->facts;
+    const int asked = q->cfg->run.fuse;
+    const bool open = asked == 0 && !f->through;
+    sentence *because = &p->because[PLAN_BLOCK], since = { "" };
+    p->persistent =
+        asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) && asked <= persistent_steps(q);
+    p->block_steps = p->persistent ? 1 : longest_block(q, &since);
+    while (!plan_lay_out(p, q, why) || (open && !wide_enough(p, q, why))) {
+        if (p->block_steps <= 1) return false;
+        since = *why;
+        p->block_steps = block_within(q, p->block_steps - 1);
+    }
+    if (p->persistent) p->block_steps = asked;
+    const bool fewer = p->block_steps < asked;
+    if (fewer) plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, since.text, p->block_steps);
+    if (fewer || (asked == 0 && p->block_steps == 1)) *because = since;
+    else if (asked > 0)
+        sentence_set(because, "run.fuse asks for it%s",
+                     p->persistent ? ", and the device's registers hold all cells" : "");
+    return true;
+}
+
+/* ---- trials ---- */
 
 static double cost_s(const plan_way *w) { return w->weight * w->seconds; }
 
@@ -148,30 +157,18 @@ void plan_say_ways(sentence *because, const plan_way way[], int count, int chose
                          100 * (1 - chosen_s / cost_s(&way[i])));
 }
 
-/* Persistent passes, where they are had and their step takes less than other_s by the gain. */
-static void try_persistent(plan *p, const plan_question *q, int steps, double other_s)
-{
-    sentence why, *because = &p->because[PLAN_BLOCK];
-    const double step_s = q->trial->persistent(q->trial->context, p, steps, &why);
-    if (isinf(step_s)) sentence_add(because, "; passes cannot be persistent: %s", why.text);
-    else
-        sentence_add(because, ", %s in persistent passes of %d, with all cells in registers",
-                     figure_seconds(step_s).text, steps);
-    p->persistent = step_s < trial_gain * other_s;
-    if (p->persistent) p->block_steps = steps;
-}
-
 /* Small grids want the shorter of two lengths: what the first rows of a chunk cost twice grows with the
  * steps. */
 void plan_choose_block(plan *p, const plan_question *q)
 {
     sentence *because = &p->because[PLAN_BLOCK];
+    const plan_trial *const t = q->trial;
     int count = 0;
-    plan_way way[LENGTHS_MAX + 1];
+    plan_way way[LENGTHS_MAX + 2];
     const int persistent =
-        q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
+        q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
-    if (!q->trial || !q->trial->blocks) {
+    if (!t->blocks) {
         sentence_set(because, "no trial was asked for: a run tries ");
         if (persistent > 1) sentence_add(because, "persistent passes of %d steps, ", persistent);
         if (p->block_steps > 1) sentence_add(because, "blocks of up to %d ", p->block_steps);
@@ -179,18 +176,27 @@ void plan_choose_block(plan *p, const plan_question *q)
         return;
     }
     for (int n = p->block_steps; n > 1 && count < limits_of[q->facts->device].lengths;
-         n = plan_shorter_block(q, n)) {
+         n = block_within(q, n - 1)) {
         way[count] = (plan_way){ .what = n, .weight = 1 };
-        snprintf(way[count].name, sizeof way->name, "in blocks of %d", n);
-        count++;
+        snprintf(way[count++].name, sizeof way->name, "in blocks of %d", n);
     }
-    way[count] = (plan_way){ "in single steps", .what = 1, .weight = trial_gain };
-    q->trial->blocks(q->trial->context, p, way, count + 1);
-    const int best = plan_cheapest(way, count + 1, count);
+    way[count++] = (plan_way){ "in single steps", .what = 1, .weight = trial_gain };
+    t->blocks(t->context, p, way, count);
+    int best = plan_cheapest(way, count, count - 1);
+    plan_way *const last = &way[count];
+    if (persistent > 1 && t->persistent) { /* which have to win by the gain, too */
+        *last = (plan_way){ .what = persistent, .weight = way[best].what == 1 ? 1 : 1 / trial_gain };
+        snprintf(last->name, sizeof last->name, "in persistent passes of %d, with all cells in registers",
+                 persistent);
+        last->seconds = t->persistent(t->context, p, persistent, &last->why);
+        best = plan_cheapest(way, ++count, best);
+    }
     sentence_set(because, "in a trial a step took ");
-    plan_say_ways(because, way, count + 1, best);
+    plan_say_ways(because, way, count, best);
+    if (last < &way[count] && isinf(last->seconds))
+        sentence_add(because, "; passes cannot be persistent: %s", last->why.text);
+    p->persistent = &way[best] == last;
     p->block_steps = way[best].what;
-    if (persistent > 1 && q->trial->persistent) try_persistent(p, q, persistent, way[best].seconds);
 }
 
 /* ---- the form of a step ---- */
@@ -210,7 +216,7 @@ static const char *choose_step_form(plan *p, const plan_question *q, sentence *w
     if (q->facts->device == DEVICE_HOST) return "the host device has no kernels that exchange";
     if (!kernels_reach_all(p)) return "steps with in-kernel exchange need transport peer";
     if (q->op->form == STENCIL_LINE) sentence_set(why, "only 2D stars and boxes have in-kernel exchange");
-    else if (!t || !t->can || t->can(t->context, p, PLAN_IN_KERNEL, p->transport, why)) {
+    else if (t->can(t->context, p, PLAN_IN_KERNEL, p->transport, why)) {
         p->form = STEP_IN_KERNEL;
         return "one launch takes the step and its exchange, for every neighbour's memory can be reached";
     }
@@ -224,12 +230,12 @@ static const char *choose_step_form(plan *p, const plan_question *q, sentence *w
 static const char *choose_block_form(plan *p, const plan_question *q, sentence *why)
 {
     const plan_trial *t = q->trial;
-    plan_way way[] = { { "overlapped", STEP_OVERLAPPED, overlapped_margin, 0 },
-                       { "exchange first", STEP_EXCHANGE_FIRST, 1, 0 } };
+    plan_way way[] = { { "overlapped", .what = STEP_OVERLAPPED, .weight = overlapped_margin },
+                       { "exchange first", .what = STEP_EXCHANGE_FIRST, .weight = 1 } };
     if (q->facts->ranks == 1 || (q->facts->device == DEVICE_HOST && !q->facts->through)) return "";
     p->form = q->facts->through || kernels_reach_all(p) ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
     if (q->facts->through) return "a visit to the device takes all rows, and begins with ghosts";
-    if (!t || !t->forms || q->cfg->run.tune == CONFIG_TUNE_OFF)
+    if (!t->forms || q->cfg->run.tune == CONFIG_TUNE_OFF)
         return "no trial was asked for: exchange first serves where kernels reach the neighbours' memory";
     t->forms(t->context, p, way, 2);
     const int best = plan_cheapest(way, 2, 1);

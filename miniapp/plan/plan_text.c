@@ -33,31 +33,31 @@ void plan_add_note(plan *p, bool asked, const char *format, ...)
     printable(note->said.text, sizeof note->said.text, said.text);
 }
 
-const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice)
+const char *plan_chosen(const plan *p, plan_choice choice)
 {
+    static char number[32];
     const decomp *d = &p->grid.dec;
     switch (choice) {
     case PLAN_MEMORY: return p->in_host_memory ? "host" : "device";
-    case PLAN_GRID: snprintf(out, PLAN_CHOSEN_BYTES, "%d x %d", d->ranks_x, d->ranks_y); return out;
-    case PLAN_BLOCK: snprintf(out, PLAN_CHOSEN_BYTES, "%d", p->block_steps); return out;
+    case PLAN_GRID: snprintf(number, sizeof number, "%d x %d", d->ranks_x, d->ranks_y); break;
+    case PLAN_BLOCK: snprintf(number, sizeof number, "%d", p->block_steps); break;
     case PLAN_TRANSPORT: return transport_kind_name(p->transport);
     case PLAN_REDISTRIBUTION: return transport_kind_name(p->redist_transport);
     case PLAN_FORM: return step_form_name[p->form];
     case PLAN_FEED: return config_feed_name(p->feed);
-    case PLAN_STREAMS: snprintf(out, PLAN_CHOSEN_BYTES, "%d", p->streams); return out;
+    case PLAN_STREAMS: snprintf(number, sizeof number, "%d", p->streams); break;
     case PLAN_VARIANT: return p->variant_name;
     case PLAN_CHOICES: break;
     }
-    return "";
+    return number;
 }
 
 void plan_list(FILE *to, const plan *p)
 {
-    char chosen[PLAN_CHOSEN_BYTES];
     const char *before = "";
     for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
         if (p->because[i].text[0] == '\0') continue;
-        fprintf(to, "%s%s %s", before, choice_name[i], plan_chosen(chosen, p, i));
+        fprintf(to, "%s%s %s", before, choice_name[i], plan_chosen(p, i));
         before = ", ";
     }
     fprintf(to, "%s\n", p->persistent ? ", on cells that stay in registers" : "");
@@ -66,33 +66,10 @@ void plan_list(FILE *to, const plan *p)
 void plan_explain(FILE *to, const plan *p, const char *before)
 {
     enum { WIDTH = 16 };
-    char text[SENTENCE_BYTES + 256], chosen[PLAN_CHOSEN_BYTES];
-    for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
-        if (p->because[i].text[0] == '\0') continue;
-        snprintf(text, sizeof text, "%s%-*s%s: %s", before, WIDTH, choice_name[i],
-                 plan_chosen(chosen, p, i), p->because[i].text);
-        terminal_wrap(to, text, WIDTH);
-    }
-}
-
-static json_t *reasons_json(const plan *p)
-{
-    json_t *all = json_object();
-    for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
-        char chosen[PLAN_CHOSEN_BYTES];
-        if (p->because[i].text[0] == '\0') continue;
-        json_object_set_new(all, choice_name[i],
-                            json_pack("{s:s, s:o}", "chosen", plan_chosen(chosen, p, i), "because",
-                                      record_text(p->because[i].text)));
-    }
-    return all;
-}
-
-static json_t *notes_json(const plan *p)
-{
-    json_t *all = json_array();
-    for (int i = 0; i < p->notes; i++) json_array_append_new(all, record_text(p->note[i].said.text));
-    return all;
+    for (plan_choice i = 0; i < PLAN_CHOICES; i++)
+        if (p->because[i].text[0])
+            terminal_say(to, WIDTH, "%s%-*s%s: %s", before, WIDTH, choice_name[i], plan_chosen(p, i),
+                         p->because[i].text);
 }
 
 json_t *plan_links_json(const plan *p)
@@ -107,6 +84,13 @@ json_t *plan_links_json(const plan *p)
 void plan_add_json(json_t *o, const plan *p, const config *c)
 {
     const decomp *d = &p->grid.dec;
+    json_t *const choices = json_object(), *const notes = json_array();
+    for (plan_choice i = 0; i < PLAN_CHOICES; i++)
+        if (p->because[i].text[0])
+            json_object_set_new(choices, choice_name[i],
+                                json_pack("{s:s, s:o}", "chosen", plan_chosen(p, i), "because",
+                                          record_text(p->because[i].text)));
+    for (int i = 0; i < p->notes; i++) json_array_append_new(notes, record_text(p->note[i].said.text));
     const record_member all[] = {
         { "grid", json_pack("{s:I, s:I}", "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny) },
         { "ranks", json_integer(d->ranks_x * d->ranks_y) },
@@ -117,8 +101,8 @@ void plan_add_json(json_t *o, const plan *p, const config *c)
         { "lanes", json_integer(p->streams) },
         { "fuse", json_integer(p->block_steps) },
         { "norm_every", json_integer((json_int_t)c->time.norm_every) },
-        { "plan", reasons_json(p) },
-        { "notes", notes_json(p) },
+        { "plan", choices },
+        { "notes", notes },
     };
     (void)record_add(o, all, sizeof all / sizeof *all);
 }

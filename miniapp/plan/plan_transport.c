@@ -20,9 +20,9 @@ static int link_of(const plan_facts *f, const decomp *dec, int direction)
     return same_host ? LINK_INSIDE_HOST : LINK_BETWEEN_HOSTS;
 }
 
-static bool has_links(const plan_exchange *e)
+static int links_of(const plan_exchange *e)
 {
-    return e->links[LINK_INSIDE_HOST] + e->links[LINK_BETWEEN_HOSTS] > 0;
+    return e->links[LINK_INSIDE_HOST] + e->links[LINK_BETWEEN_HOSTS];
 }
 
 static bool count_links(plan_exchange *e, const plan_facts *f, const plan_grid *g, int depth, bool corners)
@@ -38,71 +38,70 @@ static bool count_links(plan_exchange *e, const plan_facts *f, const plan_grid *
             if (rank == f->rank) e->kind[k] = kind;
         }
     }
-    return has_links(e);
+    return links_of(e) > 0;
 }
 
 /* ---- trials ---- */
 
-static bool reaches(plan_exchange *e, transport_kind t, link_kind kind)
+/* Half of peer's exchange counts: a step over peer that is one launch hides all of it but the stores. */
+static const double peer_weight = 0.5;
+
+static void make_ways(plan_exchange *e)
 {
-    if (!transport_traits_of(t)->one_host || kind == LINK_INSIDE_HOST) return true;
-    return sentence_refuse(&e->why[t][kind], "it does not reach other hosts");
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++)
+        for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
+            plan_way *const way = &e->way[kind][t];
+            *way = (plan_way){ .weight = t == TRANSPORT_PEER ? peer_weight : 1, .seconds = INFINITY };
+            snprintf(way->name, sizeof way->name, "over %s %s", transport_kind_name(t), link_kind_name[kind]);
+            if (kind == LINK_BETWEEN_HOSTS && transport_traits_of(t)->one_host)
+                sentence_set(&way->why, "it does not reach other hosts");
+        }
 }
 
-/* Those of the list, which TRANSPORT_AUTO ends, that reach across the links and are not known to fail. */
+/* Those of the list, which TRANSPORT_AUTO ends, that are not known to fail. */
 static void try_these(plan *p, const plan_question *q, link_kind kind, const transport_kind over[])
 {
     transport_kind there[TRANSPORT_KINDS];
     int n = 0;
     for (; *over != TRANSPORT_AUTO; over++)
-        if (!p->exchange.why[*over][kind].text[0] && reaches(&p->exchange, *over, kind)) there[n++] = *over;
+        if (!p->exchange.way[kind][*over].why.text[0]) there[n++] = *over;
     if (n > 0) q->trial->exchange(q->trial->context, p, kind, there, n);
 }
 
-/* Why it does not serve every kind of link that there is; NULL: it does. */
+/* Why it does not serve every kind of link that there is; "": it does, or was not tried. */
 static const char *left_out(const plan_exchange *e, transport_kind t)
 {
+    const char *const untried = transport_traits_of(t)->left_out;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-        if (e->links[kind] > 0 && isinf(e->slowest_s[t][kind])) {
-            const char *const tried = e->why[t][kind].text, *const untried = transport_traits_of(t)->left_out;
-            return tried[0] || !untried ? tried : untried;
-        }
-    return NULL;
+        if (e->links[kind] > 0 && isinf(e->way[kind][t].seconds))
+            return untried && !e->way[kind][t].why.text[0] ? untried : e->way[kind][t].why.text;
+    return "";
 }
 
 /* ---- the choice ---- */
-
-static void ways_of(const plan_exchange *e, link_kind kind, plan_way way[TRANSPORT_KINDS])
-{
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        way[t] = (plan_way){ "", (int)t, t == TRANSPORT_PEER ? PLAN_PEER_WEIGHT : 1, e->slowest_s[t][kind] };
-        snprintf(way[t].name, sizeof way[t].name, "over %s %s", transport_kind_name(t), link_kind_name[kind]);
-    }
-}
 
 /* The transport that is asked for where it serves, else the fastest; staged if none serves. Where no trial
  * measures it, the one that serves on most machines. */
 static void choose_of_kind(plan *p, const plan_question *q, link_kind kind, transport_kind asked)
 {
     plan_exchange *e = &p->exchange;
-    plan_way way[TRANSPORT_KINDS];
+    const plan_way *const way = e->way[kind];
     const bool mixed = e->links[LINK_INSIDE_HOST] > 0 && e->links[LINK_BETWEEN_HOSTS] > 0;
     const bool open = asked == TRANSPORT_AUTO;
     transport_kind t = TRANSPORT_STAGED;
     if (e->tried) {
         try_these(p, q, kind, (const transport_kind[]){ asked, TRANSPORT_AUTO });
-        const bool serves = !open && isfinite(e->slowest_s[asked][kind]);
+        const bool serves = !open && isfinite(way[asked].seconds);
         if (!serves) try_these(p, q, kind, transport_turns);
-        ways_of(e, kind, way);
         t = serves ? asked : (transport_kind)plan_cheapest(way, TRANSPORT_KINDS, TRANSPORT_STAGED);
-    } else if (!open) t = reaches(e, asked, kind) ? asked : TRANSPORT_STAGED;
+    } else if (!open) t = way[asked].why.text[0] ? TRANSPORT_STAGED : asked;
     else if (kind == LINK_INSIDE_HOST && q->facts->most_on_device == 1) t = TRANSPORT_PEER;
     else if (q->facts->mpi_claims_cuda) t = TRANSPORT_AWARE;
     e->favourite[kind] = t;
     e->used[t] += e->links[kind];
     if (!open && t != asked)
         plan_add_note(p, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked),
-                      e->why[asked][kind].text, transport_kind_name(t), mixed ? " " : "",
+                      way[asked].why.text, transport_kind_name(t), mixed ? " " : "",
                       mixed ? link_kind_name[kind] : "");
 }
 
@@ -118,17 +117,15 @@ static void explain_trials(const plan_exchange *e, sentence *because)
 {
     const char *before = "of the transports that were tried it serves best: an exchange alone takes ";
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-        plan_way way[TRANSPORT_KINDS];
         if (e->links[kind] == 0) continue;
-        ways_of(e, kind, way);
         sentence_add(because, "%s", before);
-        plan_say_ways(because, way, TRANSPORT_KINDS, (int)e->favourite[kind]);
+        plan_say_ways(because, e->way[kind], TRANSPORT_KINDS, (int)e->favourite[kind]);
         before = "; ";
     }
     sentence_add(because, "; half of peer's time counts, since its stores hide behind the step");
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        const char *why = left_out(e, t);
-        if (why && why[0]) sentence_add(because, "; not %s: %s", transport_kind_name(t), why);
+        const char *const why = left_out(e, t);
+        if (why[0]) sentence_add(because, "; not %s: %s", transport_kind_name(t), why);
     }
 }
 
@@ -143,9 +140,8 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
                      p->block_steps > 1 || q->op->form == STENCIL_BOX) &&
         !(row->by_lines && count_links(e, f, &p->transposed_grid, radius, false)))
         return;
-    for (int t = 0; t < TRANSPORT_KINDS; t++)
-        e->slowest_s[t][LINK_INSIDE_HOST] = e->slowest_s[t][LINK_BETWEEN_HOSTS] = INFINITY;
-    e->tried = asked != TRANSPORT_STAGED && q->trial && q->trial->exchange;
+    make_ways(e);
+    e->tried = asked != TRANSPORT_STAGED && q->trial->exchange;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         if (e->links[kind] > 0) choose_of_kind(p, q, kind, asked);
     share_out(f, e, &p->grid.dec, &p->choice);
@@ -166,25 +162,18 @@ void plan_check_halos(plan *p, const plan_question *q)
 {
     plan_exchange *e = &p->exchange;
     sentence why = { "" };
-    if (!config_kind_of(q->cfg)->stencil || q->facts->ranks == 1 || !q->trial || !q->trial->can ||
+    if (!config_kind_of(q->cfg)->stencil || q->facts->ranks == 1 ||
         q->trial->can(q->trial->context, p, PLAN_HALOS, p->transport, &why))
         return;
     plan_add_note(p, true, "run.transport = %s: no halo over %s; using staged",
                   transport_kind_name(q->cfg->run.transport), why.text);
     for (int t = 0; t < TRANSPORT_KINDS; t++) e->used[t] = 0;
-    e->used[TRANSPORT_STAGED] = e->links[LINK_INSIDE_HOST] + e->links[LINK_BETWEEN_HOSTS];
+    e->used[TRANSPORT_STAGED] = links_of(e);
     p->transport = TRANSPORT_STAGED;
     sentence_set(&p->because[PLAN_TRANSPORT], "there is no halo over %s", why.text);
 }
 
 /* ---- redistributions ---- */
-
-static bool carries(const plan *p, const plan_question *q, transport_kind t, sentence *why)
-{
-    const plan_trial *trial = q->trial;
-    if (trial && trial->can) return trial->can(trial->context, p, PLAN_TRANSPOSES, t, why);
-    return t == TRANSPORT_PEER ? q->facts->hosts == 1 : q->facts->mpi_claims_cuda;
-}
 
 /* Over peer where all ranks reach each other and none shares its GPU (those that do take turns, which a
  * kernel that waits makes slow), else by messages, from device buffers where MPI takes them. */
@@ -195,13 +184,17 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
         [TRANSPORT_AWARE] = "MPI takes device buffers, and not all ranks reach each other's memory",
         [TRANSPORT_STAGED] = "neither can MPI take device buffers nor do all ranks reach each other",
     };
-    const bool open = asked == TRANSPORT_AUTO, halos = has_links(&p->exchange);
+    const plan_trial *const trial = q->trial;
+    const bool open = asked == TRANSPORT_AUTO, halos = links_of(&p->exchange) > 0;
     const bool want_peer = open ? q->facts->most_on_device == 1 : transport_traits_of(asked)->one_host;
     sentence other, why = { "it cannot carry transposes" }, *because = &p->because[PLAN_REDISTRIBUTION];
     transport_kind t = TRANSPORT_STAGED;
     if (asked == TRANSPORT_STAGED || asked == TRANSPORT_MAPPED) t = asked;
-    else if (want_peer && carries(p, q, TRANSPORT_PEER, &why)) t = TRANSPORT_PEER;
-    else if (carries(p, q, TRANSPORT_AWARE, asked == TRANSPORT_AWARE ? &why : &other)) t = TRANSPORT_AWARE;
+    else if (want_peer && trial->can(trial->context, p, PLAN_TRANSPOSES, TRANSPORT_PEER, &why))
+        t = TRANSPORT_PEER;
+    else if (trial->can(trial->context, p, PLAN_TRANSPOSES, TRANSPORT_AWARE,
+                        asked == TRANSPORT_AWARE ? &why : &other))
+        t = TRANSPORT_AWARE;
     p->redist_transport = t;
     if (!halos) p->transport = t;
     sentence_set(because, "%s", asked == t ? "run.transport asks for it" : since[t]);

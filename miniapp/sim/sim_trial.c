@@ -42,12 +42,12 @@ static void exchange(void *context, plan *p, link_kind kind, const transport_kin
     const transport_trial of = { &g->dec, s->dev, &g->shape, field, e->depth, e->corners, s->top.comm };
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) toward[k] = e->kind[k] == (int)kind;
     for (int i = 0; i < count; i++) {
-        sentence *const why = &e->why[over[i]][kind];
+        sentence *const why = &e->way[kind][over[i]].why;
         if (over[i] == TRANSPORT_AWARE && !aware_works(s, why)) continue;
         if (transport_trial_serves(&of, toward, over[i], why)) those[n++] = over[i];
     }
     transport_trial_times(&of, toward, those, n, seconds);
-    for (int i = 0; i < n; i++) e->slowest_s[those[i]][kind] = seconds[i];
+    for (int i = 0; i < n; i++) e->way[kind][those[i]].seconds = seconds[i];
     s->created.transport_s += timer_now_s() - begin_s;
 }
 

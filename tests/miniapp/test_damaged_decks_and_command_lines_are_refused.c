@@ -1,12 +1,15 @@
 /* Whatever a deck or a command line holds, reading it ends: with a config that its resolved deck gives again,
- * or with one sentence. Sound inputs are changed by chance, with bits, words of the language in wrong places,
- * pieces cut out or repeated. WEFT_FUZZ_DECKS and WEFT_FUZZ_LINES say how many. */
+ * or with one sentence, and leaves no memory behind. Sound inputs are changed by chance, with bits, words of
+ * the language in wrong places, pieces cut out or repeated. WEFT_FUZZ_DECKS and WEFT_FUZZ_LINES say how many.
+ * release: the memory that decks and lines take */
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "config/config.h"
 #include "config/request.h"
 #include "support/plain_deck.h"
 #include "support/problem_harness.h"
+#include "support/sanitized.h"
 
 static const char *const words[] = {
     "[problem]",    "[grid]",  "\n[time]\n", "[run]", "]",    "[",      "=",      " = ",  "\n",
@@ -17,7 +20,7 @@ static const char *const words[] = {
     "\\", " b", "#1", " #", ";;", "final = \\; z",
 };
 
-enum { INPUT_MAX = 1 << 16 };
+enum { INPUT_MAX = 1 << 16, GROWTH_KIB = 512 };
 static char input[INPUT_MAX + 1], changed[INPUT_MAX + 1]; /* changed: the same, for a failure */
 static size_t count;                                      /* of its bytes */
 
@@ -110,7 +113,9 @@ static void read_all(const char *variable, long otherwise, void (*put)(FILE *to)
 {
     const char *const asked = getenv(variable);
     const long inputs = asked ? atol(asked) : otherwise;
+    struct rusage early, late;
     for (long number = 0; number < inputs; number++) {
+        if (number <= inputs / 10) getrusage(RUSAGE_SELF, &early);
         chance_state = 20261121 + (uint64_t)number * 1000003;
         FILE *const to = fmemopen(input, INPUT_MAX, "w");
         put(to);
@@ -121,6 +126,8 @@ static void read_all(const char *variable, long otherwise, void (*put)(FILE *to)
         memcpy(changed, input, count + 1);
         read();
     }
+    getrusage(RUSAGE_SELF, &late); /* the sanitizers keep what was freed */
+    if (!SANITIZED) assert_in_range(late.ru_maxrss - early.ru_maxrss, 0, GROWTH_KIB);
 }
 
 static void damaged_decks(void **state) { read_all("WEFT_FUZZ_DECKS", 9000, put_deck, read_deck); }

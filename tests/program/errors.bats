@@ -26,11 +26,18 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     refuses 2 "$weft" -- command
 }
 
-@test "device = cuda without a GPU is exit 3" {
+@test "device = cuda without a GPU, or with a driver older than the toolkit, is exit 3" {
     deck d.ini "${good[@]}"
     local why="CUDA_VISIBLE_DEVICES hides all" # the driver is not asked
     ! "$weft" --version | grep -q '^CUDA  *none' || why="built without CUDA"
     CUDA_VISIBLE_DEVICES='' refuses 3 weft_run 2 d.ini run.device=cuda -- "run.device = cuda" "$why"
+    [[ $why == CUDA* ]] || return 0
+    # a driver older than the toolkit, made here; Open MPI with CUDA would call what it lacks
+    echo 'int cuInit(void) { return 0; } int cuDriverGetVersion(int *v) { *v = 11040; return 0; }' >driver.c
+    cc -shared -fPIC -o libcuda.so.1 driver.c
+    OMPI_MCA_mpi_cuda_support=0 LD_LIBRARY_PATH=$PWD refuses 3 env -u CUDA_VISIBLE_DEVICES "$weft" run d.ini \
+        run.device=cuda -- "the driver is of CUDA 11.4, weft is built with CUDA $("$weft" --version |
+        awk '$1 == "CUDA" { sub(",", ""); print $2 }')"
 }
 
 @test "what was asked and cannot work here: one sentence, and the record holds both" {

@@ -52,9 +52,10 @@ static int made_block_steps(const plan_facts *f, int most, bool norm)
 static void made_exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
 {
     for (int i = 0; i < count; i++) {
-        const double seconds = p->exchange.slowest_s[over[i]][kind] = m.exchange_s[over[i]][kind];
+        plan_way *const way = &p->exchange.way[kind][over[i]];
         m.asked++;
-        if (isinf(seconds)) sentence_set(&p->exchange.why[over[i]][kind], "it is made up not to serve");
+        way->seconds = m.exchange_s[over[i]][kind];
+        if (isinf(way->seconds)) sentence_set(&way->why, "it is made up not to serve");
     }
 }
 
@@ -101,14 +102,16 @@ static plan_facts facts_of(device_kind kind, int ranks, int per_host)
                          .block_steps = made_block_steps };
 }
 
-/* The plan of cfg, with a trial or without. The plan is static: the next call's takes its place. */
+/* The plan of cfg, of a run or of a dry run, whose trial takes no times. The plan is static: the next call's
+ * takes its place. */
 static const plan *plan_of(const plan_facts *f, bool tried)
 {
     static plan p;
     static problem prob;
-    const plan_trial trial = { NULL, made_exchange, made_can, made_blocks, made_persistent, made_forms };
+    const plan_trial run = { NULL, made_exchange, made_can, made_blocks, made_persistent, made_forms },
+                     dry = { .can = made_can };
     made_why.text[0] = '\0';
     problem_make(&prob, &cfg);
-    made_status = plan_make(&p, &(plan_question){ &cfg, &prob.op, f, tried ? &trial : NULL }, &made_why);
+    made_status = plan_make(&p, &(plan_question){ &cfg, &prob.op, f, tried ? &run : &dry }, &made_why);
     return &p;
 }
