@@ -83,7 +83,7 @@ def test_each_of_many_lines_takes_little_memory_in_report_plot_and_compare():
     lines = file.read_text("utf-8").splitlines(True)[:8]
     report = ["report", "--results", "results", "--table", "one-step"]
     for words in (report, ["plot", file], ["compare", file, file]):
-        for name, times in (("few", 50), ("many", 350)):
+        for name, times in (("few", 150), ("many", 450)):
             pathlib.Path(name).write_text("".join(lines * times))
         done = process(sys.executable, "-c", PEAKS % words[0], file, *words[1:], PYTHONPATH=str(JOBS))
         assert done.status == 0, done.err
