@@ -2,8 +2,7 @@
 # build makes the faults that WEFT_FAULT names.
 load ../support/helper
 
-heat=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=8
-    problem.mode_x=3 problem.mode_y=2)
+heat=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=8 problem.mode_x=3 problem.mode_y=2)
 box=(problem.kind=custom grid.nx=40 grid.ny=30 time.steps=8 problem.mode_x=3 problem.mode_y=2
     "problem.weights=.05 .1 .05 | .1 .4 .1 | .05 .1 .05")
 

@@ -64,8 +64,7 @@ checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
         PATH=$PWD:$PATH env -u CUDA -u ARCH -u MAKEFLAGS make -n -C "$top" -j2 BUILD="$PWD/b" \
             CUDA_HOME="$PWD/cuda" "$@" 2>&1
     }
-    local host="There is an nvcc, but no GPU is visible: this builds and runs the host program. "
-    host+="'make -j ARCH=90' builds"
+    local host="There is an nvcc, but no GPU is visible: this builds and runs the host program. 'make -j ARCH=90' builds"
     tried run >said
     grep -q "$host" said
     grep -q "Building $PWD/b/weft for the host: [0-9]* files, a line for each" said

@@ -49,7 +49,6 @@ same() { # key=value...
 @test "the host's answers, by which weft bench verifies" {
     for word in traps,up zero; do
         SHIM=$word SHIM_AT=load,init,thread OMP_NUM_THREADS=2 preloaded \
-            "$weft" bench roofline reduce ceiling samples=1 n=100k nx=256 ny=200 ceiling_bytes=1M >out ||
-                { cat out; return 1; }
+            "$weft" bench roofline reduce ceiling samples=1 n=100k nx=256 ny=200 ceiling_bytes=1M >out || { cat out; return 1; }
     done
 }

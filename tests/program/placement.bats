@@ -40,6 +40,5 @@ setup() {
         "$weft" >table
     expect "notes, that of the record" "1 true" \
         "$(grep -c '^note' table) $(record '.machine.placement == .notes[0]')"
-    grep -q "rank 0 on .* sees one of the host's 2 or more GPUs.* --gpus-per-node=2 --gpu-bind=none" \
-        <(record .notes[0])
+    grep -q "rank 0 on .* sees one of the host's 2 or more GPUs.* --gpus-per-node=2 --gpu-bind=none" <(record .notes[0])
 }

@@ -21,8 +21,7 @@ weft=$weft_sanitize
 
 @test "ThreadSanitizer finds no race between the thread that writes checkpoints and the main one" {
     printf '#include <omp.h>\nint main(void) { return 0; }\n' >probe.c
-    cc -fsanitize=thread -fopenmp probe.c -o probe 2>/dev/null && ./probe ||
-        skip "the compiler has no ThreadSanitizer"
+    cc -fsanitize=thread -fopenmp probe.c -o probe 2>/dev/null && ./probe || skip "the compiler has no ThreadSanitizer"
     local races=$BUILD/races/test_state_beside_the_steps
     make -s -C "$top" CUDA=0 BUILD="$BUILD" "$races"
     export PMIX_MCA_gds=hash # PMIx 5 wants its shared memory at an address that ThreadSanitizer has taken

@@ -149,10 +149,7 @@ expect() { # what wanted found
 }
 
 # A text from stderr without the lines that MPI, PMIx, hwloc and UCX add.
-ours() {
-    grep -v -e '^\[[^]]*:[0-9]*\] ' -e '^\[hwloc' -e '^hwloc' -e '^\[[0-9.]*\] \[.*UCX' -e '^PMIX' <<<"$1" |
-        grep . || true
-}
+ours() { grep -v -e '^\[[^]]*:[0-9]*\] ' -e '^\[hwloc' -e '^hwloc' -e '^\[[0-9.]*\] \[.*UCX' -e '^PMIX' <<<"$1" | grep . || true; }
 
 # After `run`: the status, and exactly one line of weft's own that holds every given text.
 refused() { # status text...

@@ -1,17 +1,14 @@
-"""The rules of docs/architecture.md about files and rooms, of docs/numerics.md about arithmetic, looked up in
-the sources and in a build's object files; and one of the tests.
+"""The rules of docs/architecture.md about files and rooms, of docs/numerics.md about arithmetic, looked up in the sources
+and in a build's object files; and one of the tests.
 
     structure.py TOP rooms            every include goes to a room that the table of rooms allows
-    structure.py TOP circles BUILD    no two source files call each other, directly or through others
-                                      (one circle is shown)
+    structure.py TOP circles BUILD    no two source files call each other, directly or through others (one circle is shown)
     structure.py TOP callers BUILD    every function and table that is not static has a user in another file
-    structure.py TOP devices          a test that reads a choice of a run names the device, or is run on
-                                      GPUs too, and a unit that opens a GPU is given one (tests/run)
-    structure.py TOP numbers BUILD    functions that C libraries round differently are called in the rooms
-                                      of numerics.md alone
+    structure.py TOP devices          a test that reads a choice of a run names the device, or is run on GPUs too, and a unit that opens a
+                                      GPU is given one (tests/run)
+    structure.py TOP numbers BUILD    functions that C libraries round differently are called in the rooms of numerics.md alone
 
-Prints one line for each break of a rule and ends with 1, or prints nothing. A file here is a .c or .cu file
-with its header.
+Prints one line for each break of a rule and ends with 1, or prints nothing. A file here is a .c or .cu file with its header.
 """
 
 import graphlib
@@ -31,10 +28,8 @@ INEXACT = re.compile(
 
 
 def rows_of_rooms(top, page, columns):
-    """{room: last cell} of a page's table whose first cell is a room:
-    `| kernels/core | what it holds | includes |`."""
-    lines = (top / page).read_text().splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    """{room: last cell} of a page's table whose first cell is a room: `| kernels/core | what it holds | includes |`."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in (top / page).read_text().splitlines()]
     return {cells[0].strip("`"): cells[-1] for cells in rows
             if len(cells) == columns and re.fullmatch("`(%s)/[a-z0-9_]+`" % "|".join(TOPS), cells[0])}
 
@@ -78,8 +73,8 @@ def symbols(top, build):
         if (top / source).is_file():  # else an earlier build left it behind
             source_of[str(o)] = str(source)
     found = {source: (set(), set()) for source in sorted(source_of.values())}
-    said = subprocess.run(["nm", "-A", "-P", *source_of], capture_output=True, text=True, check=True).stdout
-    for o, name, kind in (re.match(r"(.*): (\S+) (\S)", line).groups() for line in said.splitlines()):
+    lines = subprocess.run(["nm", "-A", "-P", *source_of], capture_output=True, text=True, check=True).stdout.splitlines()
+    for o, name, kind in (re.match(r"(.*): (\S+) (\S)", line).groups() for line in lines):
         own, used = found[source_of[o]]
         if kind == "U":
             used.add(name)
