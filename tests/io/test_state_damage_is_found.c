@@ -89,12 +89,10 @@ static void damage_and_mend(int number, long at, int mask)
     close(fd);
 }
 
-/* Of one file on one rank, of parts on several. Every other flip is among the first and last bytes, where the
- * structure is; the table is flipped whole. */
+/* Every other flip is among the first and last bytes, where the structure is; the table is flipped whole. */
 static void flips_and_cuts(void **unused)
 {
-    const char *asked = getenv("WEFT_DAMAGE_FLIPS"), *begin = getenv("WEFT_DAMAGE_SEED");
-    if (begin) seed = strtoull(begin, NULL, 10);
+    const char *const asked = getenv("WEFT_DAMAGE_FLIPS");
     const int flips = asked ? atoi(asked) : SANITIZED ? 40 : 500;
     make(ranks);
     expect_whole();

@@ -69,11 +69,10 @@ file = sys.argv.pop(1)
 for name in "few", "many":
     os.replace(name, file)
     if os.fork() == 0:
-        status = command.main()
+        assert command.main() == 0
         print(open("/proc/self/status").read(), flush=True)
-        os._exit(status)
-    if os.wait()[1]:
-        sys.exit(name)"""
+        os._exit(0)
+    os.wait()"""
 
 
 def test_each_of_many_lines_takes_little_memory_in_report_plot_and_compare():
