@@ -1,7 +1,7 @@
 /* Plans give every cell to one part, which has the cells it depends on: a warp's strip in a pass of several
  * steps, a persistent tile, a tile of a distributed transpose. Pure arithmetic, no GPU: random sizes, all
  * sides.
- * release: three times as many passes, five times as many persistent tiles */
+ * release: several times as many cases */
 #include "persistent/persistent_plan.h"
 #include "support/several_steps.h"
 #include "temporal/temporal_plan.h"

@@ -1,4 +1,4 @@
-# Each command of README.md and docs/guide.md runs as it stands, in the pages' order, in a copy of the tree.
+# Each command of README.md and docs/guide.md runs, in the pages' order, in a copy of the tree.
 load ../support/helper
 hang_s=900 # on a busy machine the main job alone takes minutes
 
