@@ -7,7 +7,7 @@
 #include "support/sanitized.h"
 #include "support/state_tests.h"
 
-enum { NX = 601, NY = 1501, FILE_MAX = 3, PATH = FIXTURE_PATH_BYTES + 400, BYTES_MAX = 1 << 24 };
+enum { NX = 601, NY = 901, FILE_MAX = 3, PATH = FIXTURE_PATH_BYTES + 400, BYTES_MAX = 1 << 24 };
 static char path[PATH], file[FILE_MAX][PATH];
 static long bytes_of[FILE_MAX];
 static int files;
@@ -90,12 +90,11 @@ static void damage_and_mend(int number, long at, int mask)
 }
 
 /* Every other flip is among the first and last bytes, where the structure is; the table is flipped whole. */
-static void flips_and_cuts(int writers, int flips)
+static void flips_and_cuts(void **unused)
 {
-    const char *asked = getenv("WEFT_DAMAGE_FLIPS"), *begin = getenv("WEFT_DAMAGE_SEED");
-    if (begin) seed = strtoull(begin, NULL, 10);
-    flips = asked ? atoi(asked) : SANITIZED ? 40 : flips;
-    make(writers);
+    const char *const asked = getenv("WEFT_DAMAGE_FLIPS");
+    const int flips = asked ? atoi(asked) : SANITIZED ? 40 : 500;
+    make(ranks);
     expect_whole();
     for (int i = 0; i < flips; i++) {
         const long all = bytes_of[i % files], edge = all < 12000 ? all : 12000;
@@ -109,9 +108,6 @@ static void flips_and_cuts(int writers, int flips)
     }
     expect_whole();
 }
-
-static void of_one_file(void **unused) { flips_and_cuts(1, 400); }
-static void of_parts(void **unused) { flips_and_cuts(ranks, 510); }
 
 /* One thing after another is done to a state of parts ($a the first, $z the last), then undone; and to one
  * file ($f), which becomes less and less of a state. A part is named; verify.bats looks for the rows. */
@@ -170,5 +166,5 @@ static void another_fingerprint(void **unused)
     state_close(&whole);
 }
 
-STATE_TESTS(NULL, cmocka_unit_test(of_one_file), cmocka_unit_test(of_parts),
-            cmocka_unit_test(what_is_no_state), cmocka_unit_test(another_fingerprint))
+STATE_TESTS(NULL, cmocka_unit_test(flips_and_cuts), cmocka_unit_test(what_is_no_state),
+            cmocka_unit_test(another_fingerprint))

@@ -28,7 +28,6 @@ def test_each_command_is_a_module_that_says_what_it_does():
         assert done.status == 0 and first in done.out, (name, done)
 
 
-
 def test_without_a_package_there_is_a_sentence_with_debians_name_of_it():
     for line in "compare a a", "judge a", "plot a", "panels a --output b.png":
         command, *words = line.split()

@@ -1,13 +1,14 @@
-# Every command of README.md and docs/guide.md runs as it stands, in the pages' order, in a copy of the tree.
+# Each command of README.md and docs/guide.md runs, in the pages' order, in a copy of the tree.
 load ../support/helper
 hang_s=900 # on a busy machine the main job alone takes minutes
 
 # Commands that cannot run in a test: they run it, need the network, a site's modules or a cluster.
 excepted='^(make (test|deps|run DEPS=no|-j HDF5_DIR=)|module load|spack |apptainer |sbatch |srun )'
 
-# Lines of code that begin with a command, as they stand: what they do stands behind ` # `.
+# Lines of code that begin with a command, without what stands behind ` # `.
 commands_of() { # page
     sed -nE 's/^ {4,}//; t code; /^```/,/^```/!d; /^```/d; :code
+        s/ +# .*//
         /^(make|mpirun|build\/weft|jobs\/|sbatch|srun|spack|apptainer|module|export|weft|\.ci\/)/p' "$1"
 }
 

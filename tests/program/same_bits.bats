@@ -31,8 +31,7 @@ load ../support/helper
     steps=$([ "$(gpus)" -gt 1 ] && echo 100000 || echo 1000)
     # a wave does not die down, so a wrong ghost of any step shows in the last one
     deck d.ini problem.kind=wave problem.order=4 problem.alpha=0.3 grid.nx=203 grid.ny=165 \
-        problem.initial=random \
-        problem.seed=7 "time.steps=$steps" run.device=cuda run.transport=peer run.fuse=1
+        problem.initial=random problem.seed=7 time.steps=$steps run.device=cuda run.transport=peer run.fuse=1
     weft_alone d.ini
     local columns ranks rank pauses
     for columns in 1 2; do # ranks are stopped at random for up to 40 ms, again and again

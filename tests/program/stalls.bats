@@ -59,7 +59,6 @@ setup() {
         threads+=("$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)")
         kill -KILL "$pid"
         ends
-        : >out
     done
     expect "threads" $((threads[1] + 1)) "${threads[0]}"
 }

@@ -97,9 +97,8 @@ wait_for() { # command...
     return 1
 }
 
-# Checkpoints: the name of a step's, the steps that a folder has, the newest of them.
+# Checkpoints: the name of a step's, the steps that [folder] has, the newest of them.
 checkpoint() { printf '%s/step_%010d.h5' "${2-checkpoints}" "$1"; } # step [folder]
-# [folder]
 steps_in() { (cd "${1-checkpoints}" && ls) | sed -n 's/^step_0*\([0-9][0-9]*\)\.h5$/\1/p' | xargs; }
 newest_step() { steps_in | grep -o '[0-9]*$'; }
 is_there() { compgen -G "$1" >/dev/null; } # pattern of names
