@@ -1,3 +1,5 @@
+#include "check/check.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +9,6 @@
 #include "base/cmd_key.h"
 #include "base/machine.h"
 #include "bench/bench_link.h"
-#include "check/check.h"
-#include "check/trial.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
@@ -142,16 +142,13 @@ static void gather_ranks(check *c)
 {
     const topology *top = c->top;
     const hosts *h = top->where;
-    const int begin = h->begin[h->of[top->rank]];
-    check_rank mine = { .first_of_host = h->rank[begin] };
+    check_rank mine = { .first_of_host = h->rank[h->begin[h->of[top->rank]]] };
     snprintf(mine.host, sizeof mine.host, "%s", top->host);
     snprintf(mine.gpu, sizeof mine.gpu, "%.63s", c->d->kind == DEVICE_CUDA ? c->d->name : "");
     snprintf(mine.uuid, sizeof mine.uuid, "%s", c->d->uuid);
     snprintf(mine.pci, sizeof mine.pci, "%s", top->pci);
     MPI_CHECK(ranks_allgather(&mine, sizeof mine, c->found.rank, top->comm));
-    while (h->rank[begin + c->number] != top->rank) c->number++;
-    c->here = h->begin[h->of[top->rank] + 1] - begin;
-    MPI_CHECK(MPI_Allreduce(&c->here, &c->most_here, 1, MPI_INT, MPI_MAX, top->comm));
+    MPI_CHECK(MPI_Allreduce(&top->local_ranks, &c->most_here, 1, MPI_INT, MPI_MAX, top->comm));
     c->found.hosts = top->hosts;
     snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
 }
@@ -174,6 +171,9 @@ static void check_open(check *c, topology *top, device *d, const check_request *
                              .setting = c->setting,
                              .settings = CHECK_SETTINGS },
                   .setting = { [CHECK_BYTES] = { "bytes", sizes[size].message_bytes },
+                               [CHECK_RUN] = { "run" },
+                               [CHECK_ROUND] = { "round" },
+                               { "rank", top->rank },
                                { "ceiling_bytes", sizes[size].ceiling_bytes },
                                { "nx", sizes[size].edge_cells },
                                { "ny", sizes[size].edge_cells },

@@ -1,5 +1,5 @@
 /* The reports of a check: the terminal's page, the record of a round, the part of one that is under way. */
-#include "check/trial.h"
+#include "check/check.h"
 
 #include <math.h>
 #include <stdio.h>

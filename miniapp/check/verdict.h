@@ -65,7 +65,6 @@ typedef struct check_like_row {
     const char *rung; /* of `weft bench`; NULL: patterns, and runs of the program */
     dtype type;       /* f32 where it is not said */
     int steps;        /* over a plane: its cells count so often; 0: the rung's own rate */
-    bool turns;       /* the ranks of a host one after another: they share the bus to its memory */
 } check_like_row;
 extern const check_like_row check_likes[CHECK_LIKES];
 
