@@ -60,6 +60,7 @@ typedef struct check {
     const check_request *ask;
     const topology *top; /* not owned, as is */
     device *d;
+    int number;       /* of this rank on its host */
     int most_here;    /* ranks of the host that has the most */
     MPI_Comm reports; /* of all ranks; owned */
     char part[4200];  /* the path of OUTPUT.part */
@@ -68,15 +69,16 @@ typedef struct check {
     bench_request rungs; /* what bench is told, */
     bench_setting setting[CHECK_SETTINGS];
     bench bench;
-    check_findings found; /* on rank 0 all; on the others empty */
-    int round;            /* from 0 */
-    const char *trial;    /* under way, for people: "memory copy"; */
-    int item;             /* and its number in its part */
-    trial_report mine;    /* of the trial under way */
-    double begin_s;       /* when the program started */
-    double limit_s;       /* of a quick check; INFINITY: all items of all rounds begin */
-    double now_s;         /* since the start, the same on all ranks */
-    double repeats_s;     /* of this round, without what the next one leaves out */
+    check_findings found;     /* on rank 0 all; on the others empty, as are the next two */
+    json_t *figures, *faults; /* of this round, for its record */
+    int round;                /* from 0 */
+    const char *trial;        /* under way, for people: "memory copy"; */
+    int item;                 /* and its number in its part */
+    trial_report mine;        /* of the trial under way */
+    double begin_s;           /* when the program started */
+    double limit_s;           /* of a quick check; INFINITY: all items of all rounds begin */
+    double now_s;             /* since the start, the same on all ranks */
+    double repeats_s;         /* of this round, without what the next one leaves out */
 } check;
 
 /* All parts of a round; a line on stderr says which one begins, of a soak once a round. False on all ranks:

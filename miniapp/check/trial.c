@@ -114,7 +114,7 @@ static void try_own(check *c, int item)
     const check_like l =
         turn < 0 ? CHECK_COPY + item : (gpus ? CHECK_TO_HOST : CHECK_COPY) + turn / c->most_here;
     begin(c, check_likes[l].name);
-    if (turn >= 0 && c->top->local_rank != turn % c->most_here) return;
+    if (turn >= 0 && c->number != turn % c->most_here) return;
     if (turn < 0) c->bench.meet = c->top->comm;
     if ((l == CHECK_FMA_F32 || l == CHECK_FMA_F64) && gpus) c->rungs.samples *= LONGER;
     c->bench.trusted = c->ask->level == CHECK_QUICK && c->round > 0; /* all was right in the first round */
@@ -175,14 +175,15 @@ static void meet(check *c, int round, bool of_hosts)
 {
     const topology *const all = c->top;
     const hosts *const h = all->where;
-    const int host = h->of[all->rank], there = of_hosts ? trial_partner(h->count, round, host) : host,
-              partner = of_hosts ? all->local_rank : trial_partner(all->local_ranks, round, all->local_rank),
+    const int host = h->of[all->rank], here = h->begin[host + 1] - h->begin[host],
+              there = of_hosts ? trial_partner(h->count, round, host) : host,
+              partner = of_hosts ? c->number : trial_partner(here, round, c->number),
               other = rank_there(h, there, partner), from = of_hosts ? rank_there(h, host, 0) : all->rank,
               to = of_hosts ? rank_there(h, there, 0) : other, a = from < to ? from : to, b = from + to - a;
     topology top = *all; /* `rank` stays that of all */
     begin(c, of_hosts ? "pairs of hosts" : "pairs of ranks");
-    MPI_CHECK(MPI_Comm_split(all->comm, other < 0 ? MPI_UNDEFINED : a, 2 * all->local_rank + (host > there),
-                             &top.comm));
+    MPI_CHECK(
+        MPI_Comm_split(all->comm, other < 0 ? MPI_UNDEFINED : a, 2 * c->number + (host > there), &top.comm));
     if (other < 0) return;
     MPI_CHECK(MPI_Comm_set_errhandler(top.comm, MPI_ERRORS_RETURN));
     top.ranks = ranks_count(top.comm);
