@@ -83,17 +83,6 @@ static const struct {
 
 /* ---- rounds ---- */
 
-/* Verdict and record of all rounds so far. */
-static void judge(check *c, const json_t *head, const check_reference *r, check_verdict *v)
-{
-    sentence why;
-    check_judge(&c->found, r, v);
-    json_t *o = json_deep_copy(head);
-    json_object_set_new(o, "check", check_record(c, v));
-    if (c->ask->output[0] && !record_append(c->ask->output, o, &why)) (void)cmd_say(0, "%s", why.text);
-    json_decref(o);
-}
-
 /* Rank 0: is there another round? Three tell the noise of rounds; on a host, whose cores others use too, the
  * order within seven tells who is slow. A quick check has no more of them, and a later one than the second
  * begins while there is twice its time. */
@@ -113,6 +102,7 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
 {
     const bool speaks = c->top->rank == 0;
     check_verdict v;
+    sentence why;
     bool whole;
     do {
         if (speaks) check_part_begin(c, head);
@@ -120,7 +110,12 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
         c->found.rounds += whole;
         if (!whole && (c->ask->level != CHECK_SOAK || c->round == 0))
             sentence_set(&c->found.why, "stopped by a signal in round %d", c->round + 1);
-        if (speaks && (whole || c->found.why.text[0])) judge(c, head, r, &v);
+        if (!speaks || (!whole && !c->found.why.text[0])) continue;
+        check_judge(&c->found, r, &v);
+        json_t *o = json_deep_copy(head);
+        json_object_set_new(o, "check", check_record(c, &v));
+        if (c->ask->output[0] && !record_append(c->ask->output, o, &why)) (void)cmd_say(0, "%s", why.text);
+        json_decref(o);
     } while (trial_tell(c, whole && goes_on(c)) > 0 && ++c->round);
     trial_unwatch();
     if (speaks) {

@@ -207,18 +207,13 @@ static void try_hosts(check *c, int round) { meet(c, round, true); }
 /* ---- all ranks together: files; by each transport a ring and an all-to-all, then runs of the program ----
  */
 
-static void try_together(check *c, check_like like)
-{
-    try_rung(c, (check_figure){ .like = like, .a = -1, .b = -1 });
-}
-
 static void try_files(check *c, int item)
 {
     static const int64_t disk_bytes[] = { 1 << 20, 16 << 20, 64 << 20 }; /* by size, of all ranks */
     begin(c, check_likes[CHECK_CHECKPOINT].name);
     c->setting[CHECK_BYTES].value = disk_bytes[c->size] / c->top->ranks;
-    try_together(c, CHECK_CHECKPOINT);
-    try_together(c, CHECK_DISK_WRITE);
+    try_rung(c, (check_figure){ .like = CHECK_CHECKPOINT, .a = -1, .b = -1 });
+    try_rung(c, (check_figure){ .like = CHECK_DISK_WRITE, .a = -1, .b = -1 });
 }
 
 static int transports_of(const check *c)
@@ -234,34 +229,30 @@ static void try_job(check *c, int item)
     const int like = run >= 0 ? CHECK_HEAT_ALL + run : (item % 2 ? CHECK_ALLTOALL : CHECK_RING) + by;
     begin(c, check_likes[like].name);
     c->setting[CHECK_RUN].value = CHECK_RUNS * (int)c->size + run;
-    try_together(c, (check_like)like);
+    try_rung(c, (check_figure){ .like = (check_like)like, .a = -1, .b = -1 });
 }
 
 /* ---- reports ---- */
-
-static void take(check *c, const trial_report *t)
-{
-    check_part_add(c, t);
-    for (int i = 0; i < t->figures; i++) check_findings_add(&c->found, t->figure[i], t->wrong.text);
-    c->mine.asked = c->mine.asked || t->asked;
-}
 
 /* In whatever order they come. Rank 0 may still be measured, and whoever waits for it must not take its
  * cores. */
 static void report(check *c)
 {
     MPI_Request request;
-    trial_report theirs;
     if (c->top->rank > 0) {
         MPI_CHECK(MPI_Isend(&c->mine, sizeof c->mine, MPI_BYTE, 0, 0, c->reports, &request));
         ranks_wait_asleep(&request);
         return;
     }
-    take(c, &c->mine);
-    for (int r = 1; r < c->top->ranks; r++) {
-        MPI_CHECK(MPI_Irecv(&theirs, sizeof theirs, MPI_BYTE, MPI_ANY_SOURCE, 0, c->reports, &request));
-        ranks_wait_asleep(&request);
-        take(c, &theirs);
+    for (int heard = 0; heard < c->top->ranks; heard++) {
+        trial_report t = c->mine;
+        if (heard > 0) {
+            MPI_CHECK(MPI_Irecv(&t, sizeof t, MPI_BYTE, MPI_ANY_SOURCE, 0, c->reports, &request));
+            ranks_wait_asleep(&request);
+        }
+        check_part_add(c, &t);
+        for (int i = 0; i < t.figures; i++) check_findings_add(&c->found, t.figure[i], t.wrong.text);
+        c->mine.asked = c->mine.asked || t.asked;
     }
 }
 

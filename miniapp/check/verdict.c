@@ -32,6 +32,7 @@ typedef struct unit {
     double effect; /* that next to the median of the others', */
     double usual;  /* the median of its rounds next to the others in the same one, */
     double error;  /* and the error of that */
+    int lowest;    /* of the first one of a link: rounds in which that is the lowest of all */
     bool low;      /* by more than 3 %, and in nine rounds of ten by a third of its effect: the best one of
                     * a rate that has two levels, as where ranks share a core or do not, may be rare */
     double *x;     /* [columns]: the best of each round, NaN: there is none; then of all rounds */
@@ -214,49 +215,42 @@ static void judge_wrong(const check_findings *f, check_verdict *v)
                  first->round + 1, f->where.text);
 }
 
-/* The end of the figures of one part. */
-static const unit *part_end(const units *t, const unit *from)
-{
-    const unit *to = from + 1;
-    while (to < t->unit + t->count && to->part == from->part) to++;
-    return to;
-}
-
-/* Sets the link of each round that is the lowest by all its figures together. Returns how many links there
+/* Sets in how many rounds each link is the lowest, by all its figures together. Returns how many links there
  * are. */
-static int find_lowest(const units *t, const unit *lowest[])
+static int count_lowest(units *t)
 {
-    double *const least = t->scratch;
+    unit *const end = t->unit + t->count;
     int links = 0;
-    for (const unit *from = t->unit, *to; from < t->unit + t->count; from = to) {
-        to = part_end(t, from);
-        if (check_likes[from->like].part != CHECK_LINK) continue;
-        for (int r = 0; r < t->f->rounds; r++) {
+    for (int r = 0; r < t->f->rounds; r++) {
+        unit *lowest = NULL;
+        double least = INFINITY;
+        links = 0;
+        for (unit *from = t->unit, *to; from < end; from = to) {
             double sum = 0;
-            for (const unit *u = from; u < to; u++) sum += isnan(u->x[r]) ? 0 : u->x[r];
-            if (links > 0 && sum >= least[r]) continue;
-            least[r] = sum;
-            lowest[r] = from;
+            for (to = from; to < end && to->part == from->part; to++) sum += isnan(to->x[r]) ? 0 : to->x[r];
+            if (check_likes[from->like].part != CHECK_LINK) continue;
+            links++;
+            if (sum >= least) continue;
+            least = sum;
+            lowest = from;
         }
-        links++;
+        if (lowest) lowest->lowest++;
     }
     return links;
 }
 
-/* Is the link the lowest in more rounds than chance allows? */
-static bool is_lowest(const units *t, const unit *link, const unit *const lowest[], int links)
+/* Is that link the lowest in more rounds than chance allows? */
+static bool is_lowest(const unit *link, int rounds, int links)
 {
-    const int rounds = t->f->rounds;
-    int k = 0;
-    for (int r = 0; r < rounds; r++) k += lowest[r] == link;
+    const int k = link->lowest;
     const double ways = lgamma(rounds + 1) - lgamma(k + 1) - lgamma(rounds - k + 1);
-    return ways + (1 - k) * log(links) < log(often);
+    return k > 0 && ways + (1 - k) * log(links) < log(often);
 }
 
 /* By how many standard deviations a part is low in all rows together in which it is; by enough, too, where it
  * is far below its peers in two rows of three, and a link in most rounds, too. A host's cores are low in
  * several rows, or they were disturbed. */
-static double errors_of(const units *t, const unit *from, const unit *to, bool lowest)
+static double errors_of(const units *t, const unit *from, const unit *to, int links)
 {
     double errors = 0;
     int low = 0, far = 0;
@@ -268,28 +262,26 @@ static double errors_of(const units *t, const unit *from, const unit *to, bool l
     if (t->f->rounds < CHECK_ROUNDS_LEAST) return 0;
     if (low > 0) errors /= sqrt(low);
     if (from->b < 0 && t->f->device == DEVICE_HOST && low < ROWS_LEAST) errors = 0;
-    const bool enough = from->b < 0 ? far >= ROWS_LEAST : lowest;
+    const bool enough = from->b < 0 ? far >= ROWS_LEAST : is_lowest(from, t->f->rounds, links);
     return enough && 3 * far >= 2 * (to - from) ? fmax(errors, t->errors) : errors;
 }
 
 /* The part that is low by the most errors is the suspect. */
-static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
+static void judge_slow(units *t, unit_kind kind, check_verdict *v)
 {
     check_suspect *s = &v->suspect;
-    const unit *worst = NULL, *const end = t->unit + t->count,
-               **lowest = CHECK_CALLOC(t->columns, sizeof *lowest);
-    const int links = kind == UNIT_COMPONENT ? find_lowest(t, lowest) : 0;
+    const unit *worst = NULL, *const end = t->unit + t->count;
+    const int links = count_lowest(t);
     double most = 0;
     for (const unit *from = t->unit, *to; from < end; from = to) {
-        to = part_end(t, from);
+        for (to = from + 1; to < end && to->part == from->part;) to++;
         const check_part of = check_likes[from->like].part;
         if (kind == UNIT_COMPONENT && of != CHECK_LINK && of != CHECK_HOST_LINK) continue;
-        const double errors = errors_of(t, from, to, links > 0 && is_lowest(t, from, lowest, links));
+        const double errors = errors_of(t, from, to, links);
         if (errors < t->errors || errors <= most) continue;
         most = errors;
         worst = from;
     }
-    free(lowest);
     if (!worst) return;
     const check_part part = (check_part[]){ CHECK_HOST, CHECK_GPU, check_likes[worst->like].part }[kind];
     (void)check_suspect_is(v, t->f, part, worst->a, worst->b);
