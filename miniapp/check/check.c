@@ -73,7 +73,6 @@ static bool make_request(check_request *q, int argc, char **argv, sentence *why)
 /* ---- sizes ---- */
 
 static const double rehearsal_s = 5; /* below this many seconds in a round sizes are small */
-
 static const struct {
     int64_t message_bytes, ceiling_bytes; /* of what one rank copies */
     int64_t edge_cells, matrix_cells; /* of planes, which no cache holds; of the matrix of the all-to-all */
@@ -90,10 +89,10 @@ static bool goes_on(const check *c)
 {
     const bool quick = c->ask->level == CHECK_QUICK;
     const int done = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? 3 : 7;
-    const double end_s = c->now_s + c->repeats_s, late_s = end_s + (done > 1 ? c->repeats_s : 0);
+    const double end_s = c->now_s + c->repeats_s * (quick && done > 1 ? 2 : 1);
     if (c->ask->level == CHECK_SOAK) return end_s < c->ask->time_s;
     if (quick && (c->found.wrong > 0 || done == enough)) return false;
-    if (isfinite(c->limit_s)) return late_s <= c->limit_s;
+    if (isfinite(c->limit_s)) return end_s <= c->limit_s;
     return done < (quick ? 2 : enough) || end_s < (quick ? 6 : 9) * c->ask->budget_s;
 }
 

@@ -110,13 +110,12 @@ static void try_own(check *c, int item)
 {
     enum { LONGER = 50 }; /* a GPU's clock takes half a second to come down */
     const bool gpus = c->d->kind == DEVICE_CUDA;
-    const int turn = gpus ? item - AT_ONCE : item;
-    const check_like l =
-        turn < 0 ? CHECK_COPY + item : (gpus ? CHECK_TO_HOST : CHECK_COPY) + turn / c->most_here;
+    const int at_once = gpus ? AT_ONCE : 0, turn = item - at_once;
+    const check_like l = CHECK_COPY + (turn < 0 ? item : at_once + turn / c->most_here);
     begin(c, check_likes[l].name);
     if (turn >= 0 && c->number != turn % c->most_here) return;
     if (turn < 0) c->bench.meet = c->top->comm;
-    if ((l == CHECK_FMA_F32 || l == CHECK_FMA_F64) && gpus) c->rungs.samples *= LONGER;
+    if (gpus && (l == CHECK_FMA_F32 || l == CHECK_FMA_F64)) c->rungs.samples *= LONGER;
     c->bench.trusted = c->ask->level == CHECK_QUICK && c->round > 0; /* all was right in the first round */
     try_rung(c, (check_figure){ .like = l, .a = c->top->rank, .b = -1, .alone = turn >= 0 });
 }

@@ -18,7 +18,7 @@ static __typeof__(d->pattern_write) plain_write;
 static int wrong_call, calls;
 static size_t most_bytes;
 static int64_t at;
-static uint64_t flip, wrote, *first_piece;
+static uint64_t flip, *first_piece;
 static bool aliased;
 
 /* In that call a bit has flipped since it was written. */
@@ -26,10 +26,7 @@ static int faulty_check(device *self, const uint64_t *from, int64_t words, const
                         pattern_wrong *result, device_stream *s)
 {
     uint64_t *const memory = (uint64_t *)(uintptr_t)from;
-    if (calls++ == wrong_call) {
-        wrote = memory[at];
-        memory[at] ^= flip;
-    }
+    if (calls++ == wrong_call) memory[at] ^= flip;
     return plain_check(self, from, words, p, result, s);
 }
 
@@ -89,10 +86,8 @@ static void a_flipped_bit_is_told(void **state)
         snprintf(begin, sizeof begin, "%s: byte %lld: wrote 0x%08x, read 0x%08x, xor 0x%08x", names[pass],
                  (long long)(8 * place + (bit >= 32 ? 4 : 0)), was, was ^ xor, xor);
         tried(16, begin, "; 1 of 1048576 words are wrong");
-        assert_int_equal(wrote, pattern_word(&all, place));
-        if (pass >= 2) assert_int_equal(__builtin_popcountll(wrote), pass == 2 ? 1 : 63);
-        assert_int_equal(calls,
-                         PIECES * (pass + 1)); /* nothing is tried on memory that is known to be wrong */
+        if (pass >= 2) assert_int_equal(__builtin_popcountll(pattern_word(&all, place)), pass == 2 ? 1 : 63);
+        assert_int_equal(calls, PIECES * (pass + 1)); /* nothing is tried on wrong memory */
     }
 }
 
