@@ -1,3 +1,5 @@
+#include "check/check.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +9,6 @@
 #include "base/cmd_key.h"
 #include "base/machine.h"
 #include "bench/bench_link.h"
-#include "check/check.h"
-#include "check/trial.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
@@ -73,7 +73,6 @@ static bool make_request(check_request *q, int argc, char **argv, sentence *why)
 /* ---- sizes ---- */
 
 static const double rehearsal_s = 5; /* below this many seconds in a round sizes are small */
-
 static const struct {
     int64_t message_bytes, ceiling_bytes; /* of what one rank copies */
     int64_t edge_cells, matrix_cells; /* of planes, which no cache holds; of the matrix of the all-to-all */
@@ -83,57 +82,46 @@ static const struct {
 
 /* ---- rounds ---- */
 
-/* Verdict and record of all rounds so far. */
-static void judge(check *c, const json_t *head, const check_reference *r, check_verdict *v)
-{
-    sentence why;
-    check_judge(&c->found, r, v);
-    json_t *o = json_deep_copy(head);
-    json_object_set_new(o, "check", check_record(c, v));
-    if (c->ask->output[0] && !record_append(c->ask->output, o, &why)) (void)cmd_say(0, "%s", why.text);
-    json_decref(o);
-}
-
 /* Rank 0: is there another round? Three tell the noise of rounds; on a host, whose cores others use too, the
  * order within seven tells who is slow. A quick check has no more of them, and a later one than the second
- * ends within two thirds of the limit. */
+ * begins while there is twice its time. */
 static bool goes_on(const check *c)
 {
     const bool quick = c->ask->level == CHECK_QUICK;
     const int done = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? 3 : 7;
-    const double end_s = c->now_s + c->repeats_s;
+    const double end_s = c->now_s + c->repeats_s * (quick && done > 1 ? 2 : 1);
     if (c->ask->level == CHECK_SOAK) return end_s < c->ask->time_s;
     if (quick && (c->found.wrong > 0 || done == enough)) return false;
-    if (isfinite(c->limit_s)) return end_s <= (done == 1 ? c->limit_s : c->limit_s * 2 / 3);
+    if (isfinite(c->limit_s)) return end_s <= c->limit_s;
     return done < (quick ? 2 : enough) || end_s < (quick ? 6 : 9) * c->ask->budget_s;
 }
 
 /* All rounds, and on rank 0 their records, verdict and page. Returns the exit status. */
 static int run_rounds(check *c, const json_t *head, const check_reference *r)
 {
+    const bool speaks = c->top->rank == 0;
     check_verdict v;
-    bool whole, more;
-    if (c->top->rank == 0) check_part_begin(c, head);
+    sentence why;
+    bool whole;
     do {
+        if (speaks) check_part_begin(c, head);
         whole = trial_round(c);
         c->found.rounds += whole;
-        if (whole && c->top->rank == 0) {
-            judge(c, head, r, &v);
-            check_part_begin(c, head);
-        }
-        more = trial_tell(c, whole && goes_on(c)) > 0;
-        c->round += more;
-    } while (more);
-    trial_unwatch();
-    if (c->top->rank == 0) {
-        if (!whole && (c->ask->level != CHECK_SOAK || c->found.rounds == 0)) {
+        if (!whole && (c->ask->level != CHECK_SOAK || c->round == 0))
             sentence_set(&c->found.why, "stopped by a signal in round %d", c->round + 1);
-            judge(c, head, r, &v); /* the round under way has no record yet */
-        }
+        if (!speaks || (!whole && !c->found.why.text[0])) continue;
+        check_judge(&c->found, r, &v);
+        json_t *o = json_deep_copy(head);
+        json_object_set_new(o, "check", check_record(c, &v));
+        if (c->ask->output[0] && !record_append(c->ask->output, o, &why)) (void)cmd_say(0, "%s", why.text);
+        json_decref(o);
+    } while (trial_tell(c, whole && goes_on(c)) > 0 && ++c->round);
+    trial_unwatch();
+    if (speaks) {
         check_page_print(stdout, &c->found, &v, r);
         check_part_end(c);
     }
-    return (int)trial_tell(c, c->top->rank == 0 ? check_exit_status[v.word] : 0);
+    return (int)trial_tell(c, speaks ? check_exit_status[v.word] : 0);
 }
 
 /* ---- beginning and end ---- */
@@ -150,13 +138,13 @@ static void gather_ranks(check *c)
     snprintf(mine.pci, sizeof mine.pci, "%s", top->pci);
     MPI_CHECK(ranks_allgather(&mine, sizeof mine, c->found.rank, top->comm));
     while (h->rank[begin + c->number] != top->rank) c->number++;
-    c->here = h->begin[h->of[top->rank] + 1] - begin;
-    MPI_CHECK(MPI_Allreduce(&c->here, &c->most_here, 1, MPI_INT, MPI_MAX, top->comm));
+    for (int k = 0; k < h->count; k++)
+        if (h->begin[k + 1] - h->begin[k] > c->most_here) c->most_here = h->begin[k + 1] - h->begin[k];
     c->found.hosts = top->hosts;
     snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
 }
 
-static void check_open(check *c, topology *top, device *d, const check_request *ask, double begin_s)
+static void check_open(check *c, const topology *top, device *d, const check_request *ask, double begin_s)
 {
     enum { SAMPLES = 5, SAMPLES_OF_FULL = 20 };
     const bool quick = ask->level == CHECK_QUICK, rehearsal = ask->budget_s < rehearsal_s,
@@ -174,12 +162,17 @@ static void check_open(check *c, topology *top, device *d, const check_request *
                              .setting = c->setting,
                              .settings = CHECK_SETTINGS },
                   .setting = { [CHECK_BYTES] = { "bytes", sizes[size].message_bytes },
+                               [CHECK_RUN] = { "run" },
+                               [CHECK_ROUND] = { "round" },
+                               { "rank", top->rank },
                                { "ceiling_bytes", sizes[size].ceiling_bytes },
                                { "nx", sizes[size].edge_cells },
                                { "ny", sizes[size].edge_cells },
                                { "n", sizes[size].matrix_cells },
                                { "radius", 1 },
                                { "steps", CHECK_BLOCK_STEPS } },
+                  .figures = json_array(),
+                  .faults = json_array(),
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
     snprintf(c->part, sizeof c->part, "%s.part", ask->output);
@@ -195,42 +188,45 @@ static void check_open(check *c, topology *top, device *d, const check_request *
 static void check_close(check *c)
 {
     check_findings_destroy(&c->found);
+    json_decref(c->figures);
+    json_decref(c->faults);
     bench_destroy(&c->bench);
     bench_world_destroy(&c->world);
     MPI_CHECK(ranks_free(&c->reports));
 }
 
-/* 0, or the exit status with a sentence in why. A reference of another GPU is not used. */
-static int may_begin(const check *c, check_reference *r, sentence *why)
+/* By rank 0. 0, or the exit status with a sentence in why. A reference of another GPU is not used. */
+static int may_begin(const check_request *ask, const device *d, check_reference *r, sentence *why)
 {
-    const check_request *ask = c->ask;
     const int status = ask->output[0] ? record_may_write("output", ask->output, why) : 0;
     if (status != 0 || !ask->reference[0]) return status;
     if (!check_reference_read(ask->reference, r, why)) return CHECK_EXIT_ENVIRONMENT;
-    if (strcmp(r->gpu, c->d->name) == 0) return 0;
-    (void)cmd_say(0, "reference = %s is of %s and is not used: this is %s", r->name, r->gpu, c->d->name);
+    if (strcmp(r->gpu, d->name) == 0) return 0;
+    (void)cmd_say(0, "reference = %s is of %s and is not used: this is %s", r->name, r->gpu, d->name);
     r->name[0] = '\0';
     return 0;
 }
 
-static int check_device(topology *top, device *d, const check_request *ask, const char *command,
+static int check_device(topology *top, device *d, const check_request *ask, int argc, char **argv,
                         double begin_s)
 {
     check c;
     check_reference r = { .name = "" };
-    sentence why = { "" };
-    json_t *started = record_now(), *head = machine_record(command, started), *machine;
-    check_open(&c, top, d, ask, begin_s);
-    machine = machine_json(top, d);
+    sentence why;
+    sentence_set(&why, "%d ranks drive GPU %.12s: start one rank per GPU", top->ranks_on_device, d->uuid);
+    int status = top->ranks_on_device == 1 ? 0 : CHECK_EXIT_USAGE;
+    if (status == 0 && top->rank == 0) status = may_begin(ask, d, &r, &why);
+    if ((status = agree_worst(status, &why, top->comm)) != 0) return cmd_say(status, "%s", why.text);
+    char *command = cmd_text(argc, argv);
+    json_t *started = record_now(), *head = machine_record(command, started), *machine = machine_json(top, d);
     if (machine) json_object_set_new(head, "machine", machine);
-    int status = agree_worst(top->rank == 0 ? may_begin(&c, &r, &why) : 0, &why, top->comm);
-    if (status == 0) {
-        watchdog_start(ask->stall_limit_s, true);
-        status = run_rounds(&c, head, &r);
-    } else (void)cmd_say(status, "%s", why.text);
+    check_open(&c, top, d, ask, begin_s);
+    watchdog_start(ask->stall_limit_s, true);
+    status = run_rounds(&c, head, &r);
     check_close(&c);
     json_decref(head);
     json_decref(started);
+    free(command);
     return status;
 }
 
@@ -244,13 +240,7 @@ int check_command(topology *top, int argc, char **argv, double begin_s)
     device *d = topology_device(top, ask.kind, topology_threads(top, 0), &why, &notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
-    int status = CHECK_EXIT_USAGE;
-    sentence_set(&why, "%d ranks drive GPU %.12s: start one rank per GPU", top->ranks_on_device, d->uuid);
-    if (agree_or_say(top->ranks_on_device == 1, &why, top->comm)) {
-        char *command = cmd_text(argc, argv);
-        status = check_device(top, d, &ask, command, begin_s);
-        free(command);
-    } else (void)cmd_say(status, "%s", why.text);
+    const int status = check_device(top, d, &ask, argc, argv, begin_s);
     device_destroy(&d);
     return status;
 }

@@ -1,5 +1,5 @@
 /* The reports of a check: the terminal's page, the record of a round, the part of one that is under way. */
-#include "check/trial.h"
+#include "check/check.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -77,37 +77,6 @@ void check_page_print(FILE *to, const check_findings *f, const check_verdict *v,
 
 const char *const check_level_words[] = { "quick", "full", "soak", NULL };
 
-static json_t *row_json(const check_row *r)
-{
-    return json_pack("{s:s, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:s}", "like",
-                     check_likes[r->like].key, "count", r->count, "median", record_number(r->median), "least",
-                     record_number(r->least), "least_a", r->least_a, "least_b", r->least_b, "noise",
-                     record_number(r->noise), "smallest", record_number(r->smallest), "reference",
-                     record_number(r->reference), "judged", r->is_judged, "verdict",
-                     check_word_name[r->verdict]);
-}
-
-static json_t *suspect_json(const check_suspect *s)
-{
-    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "part", check_part_keys[s->part], "a", s->a, "b",
-                     s->b, "name", record_text(s->name.text), "factor", record_number(s->factor),
-                     "confidence", record_number(s->confidence), "evidence", record_text(s->evidence.text));
-}
-
-/* Those that have no rate go to `faults`. */
-static void add_figure(const check_figure *g, const char *wrong, json_t *figures, json_t *faults)
-{
-    const char *const like = check_likes[g->like].key;
-    if (isnan(g->rate))
-        json_array_append_new(faults, json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", like, "a", g->a, "b",
-                                                g->b, "round", g->round, "where", record_text(wrong)));
-    else
-        json_array_append_new(figures,
-                              json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", like, "a", g->a, "b",
-                                        g->b, "alone", g->alone, "round", g->round, "rate",
-                                        record_number(g->rate), "noise", record_number(g->noise)));
-}
-
 static json_t *ranks_json(const check_findings *f)
 {
     json_t *ranks = json_array();
@@ -122,17 +91,29 @@ static json_t *ranks_json(const check_findings *f)
 json_t *check_record(const check *c, const check_verdict *v)
 {
     const check_findings *f = &c->found;
-    json_t *rows = json_array(), *suspects = json_array(), *figures = json_array(), *faults = json_array();
+    const check_suspect *s = &v->suspect;
+    json_t *rows = json_array(), *suspects = json_array();
     for (const check_row *r = v->row; r < v->row + CHECK_LIKES; r++)
-        if (check_row_is_there(r)) json_array_append_new(rows, row_json(r));
-    if (v->suspect.name.text[0]) json_array_append_new(suspects, suspect_json(&v->suspect));
-    for (const check_figure *g = f->figure; g < f->figure + f->figures; g++)
-        if (g->round == c->round) add_figure(g, g->wrong, figures, faults);
-    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "level",
-                     check_level_words[c->ask->level], "round", c->round, "verdict", check_word_name[v->word],
-                     "why", record_text_or_null(f->why.text), "not_tried",
-                     record_text_or_null(f->not_tried.text), "rows", rows, "suspects", suspects, "figures",
-                     figures, "faults", faults, "ranks", ranks_json(f), "now_s", record_number(c->now_s));
+        if (check_row_is_there(r))
+            json_array_append_new(rows,
+                                  json_pack("{s:s, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:s}", "like",
+                                            check_likes[r->like].key, "count", r->count, "median",
+                                            record_number(r->median), "least", record_number(r->least),
+                                            "least_a", r->least_a, "least_b", r->least_b, "noise",
+                                            record_number(r->noise), "smallest", record_number(r->smallest),
+                                            "reference", record_number(r->reference), "judged", r->is_judged,
+                                            "verdict", check_word_name[r->verdict]));
+    if (s->name.text[0])
+        json_array_append_new(
+            suspects,
+            json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "part", check_part_keys[s->part], "a", s->a, "b",
+                      s->b, "name", record_text(s->name.text), "factor", record_number(s->factor),
+                      "confidence", record_number(s->confidence), "evidence", record_text(s->evidence.text)));
+    return json_pack(
+        "{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:O, s:O, s:o, s:o}", "level", check_level_words[c->ask->level],
+        "round", c->round, "verdict", check_word_name[v->word], "why", record_text_or_null(f->why.text),
+        "not_tried", record_text_or_null(f->not_tried.text), "rows", rows, "suspects", suspects, "figures",
+        c->figures, "faults", c->faults, "ranks", ranks_json(f), "now_s", record_number(c->now_s));
 }
 
 /* ---- the part of a round under way ---- */
@@ -153,12 +134,27 @@ void check_part_begin(const check *c, const json_t *head)
         json_pack("{s:s, s:o}", "level", check_level_words[c->ask->level], "ranks", ranks_json(&c->found)));
     check_part_end(c);
     put_line(c, o);
+    (void)json_array_clear(c->figures);
+    (void)json_array_clear(c->faults);
 }
 
 void check_part_add(const check *c, const trial_report *t)
 {
     json_t *figures = json_array(), *faults = json_array();
-    for (int i = 0; i < t->figures; i++) add_figure(&t->figure[i], t->wrong.text, figures, faults);
+    for (const check_figure *g = t->figure; g < t->figure + t->figures; g++) {
+        const char *const like = check_likes[g->like].key;
+        if (isnan(g->rate))
+            json_array_append_new(faults,
+                                  json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", like, "a", g->a, "b", g->b,
+                                            "round", g->round, "where", record_text(t->wrong.text)));
+        else
+            json_array_append_new(figures,
+                                  json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", like, "a", g->a,
+                                            "b", g->b, "alone", g->alone, "round", g->round, "rate",
+                                            record_number(g->rate), "noise", record_number(g->noise)));
+    }
+    (void)json_array_extend(c->figures, figures);
+    (void)json_array_extend(c->faults, faults);
     put_line(c, json_pack("{s:i, s:i, s:s, s:i, s:o, s:o}", "rank", t->rank, "round", c->round, "trial",
                           c->trial, "item", c->item, "figures", figures, "faults", faults));
 }

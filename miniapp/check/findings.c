@@ -26,8 +26,8 @@ const check_like_row check_likes[CHECK_LIKES] = {
     [CHECK_HEAT_BLOCKS] = { "heat_blocks", "heat, blocks of steps", CHECK_GPU, cells, "fused/production",
                             .steps = BLOCK },
     [CHECK_TRANSPOSE] = { "transpose", "transpose", CHECK_GPU, cells, "roofline/transpose", .steps = 1 },
-    [CHECK_TO_HOST] = { "to_host", "copy to the host", CHECK_GPU, bytes, "ceiling/d2h", .turns = true },
-    [CHECK_FROM_HOST] = { "from_host", "copy from the host", CHECK_GPU, bytes, "ceiling/h2d", .turns = true },
+    [CHECK_TO_HOST] = { "to_host", "copy to the host", CHECK_GPU, bytes, "ceiling/d2h" },
+    [CHECK_FROM_HOST] = { "from_host", "copy from the host", CHECK_GPU, bytes, "ceiling/h2d" },
     [CHECK_PAIR_ONEWAY] = { "pair_oneway", "pair, one way", CHECK_LINK, bytes, "halo/link_oneway" },
     [CHECK_PAIR_BOTH] = { "pair_both", "pair, both ways", CHECK_LINK, bytes, "halo/link_both" },
     [CHECK_HOST_PAIR] = { "host_pair", "pair of hosts", CHECK_HOST_LINK, bytes, "halo/link_both" },
@@ -52,7 +52,6 @@ void check_findings_create(check_findings *f, device_kind kind, int ranks)
 
 void check_findings_destroy(check_findings *f)
 {
-    for (int i = 0; i < f->figures; i++) free(f->figure[i].wrong);
     free(f->figure);
     free(f->rank);
     *f = (check_findings){ .ranks = 0 };
@@ -60,8 +59,11 @@ void check_findings_destroy(check_findings *f)
 
 void check_findings_add(check_findings *f, check_figure figure, const char *wrong)
 {
-    figure.wrong = isnan(figure.rate) ? CHECK_ALLOC(strdup(wrong)) : NULL;
-    f->wrong += figure.wrong != NULL;
+    if (isnan(figure.rate) &&
+        (f->wrong++ == 0 || check_likes[figure.like].part < check_likes[f->fault.like].part)) {
+        f->fault = figure;
+        sentence_set(&f->where, "%s", wrong);
+    }
     if ((f->figures & (f->figures - 1)) == 0) /* there is room for a power of two of them */
         f->figure = CHECK_ALLOC(realloc(f->figure, (2 * (size_t)f->figures + 1) * sizeof figure));
     f->figure[f->figures++] = figure;

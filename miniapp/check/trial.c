@@ -1,13 +1,13 @@
-#include "check/trial.h"
+#include "check/check.h"
 
+#include <assert.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/time.h>
+#include <unistd.h>
 
 #include "base/cmd.h"
-#include "check/check.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
@@ -17,15 +17,10 @@
 
 static volatile sig_atomic_t asked;
 
-static void set_timer(long us)
-{
-    (void)setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { .tv_usec = us } }, NULL);
-}
-
 static void on_signal(int number)
 {
     enum { WAIT_US = 800000 }; /* mpirun kills a second after its SIGTERM */
-    if (!asked && number != SIGUSR1) set_timer(WAIT_US);
+    if (!asked && number != SIGUSR1) (void)ualarm(WAIT_US, 0);
     asked = 1;
 }
 
@@ -45,7 +40,6 @@ void check_catch_signals(void)
 
 void trial_unwatch(void)
 {
-    set_timer(0);
     (void)signal(SIGALRM, SIG_IGN);
     watchdog_stop();
 }
@@ -71,78 +65,59 @@ void trial_left_out(check *c, const char *format, ...)
     sentence_add(s, "%s%.500s", s->text[0] ? "; " : "", what.text);
 }
 
-/* A figure of one component, of repeats that took t; of wrong bits, where the sentence is not empty. */
-static void report_figure(check *c, check_figure f, const timer_percentiles *t, const sentence *wrong)
-{
-    trial_report *const m = &c->mine;
-    if (m->figures == TRIAL_FIGURES || (wrong->text[0] && m->wrong.text[0]))
-        return; /* the first that is wrong is enough to blame */
-    if (wrong->text[0]) m->wrong = *wrong;
-    f.round = c->round;
-    f.noise = (t->p90 - t->min) / t->p50 / sqrt((double)t->count);
-    m->figure[m->figures++] = f;
-}
-
-/* The rung of the figure's like, verified and timed by all ranks of c->bench.world; the one that speaks
- * reports its rate, or that it was wrong. A plane counts its cells, and a pair of ranks or hosts its fastest
- * sample, as it does its best round. No figure: this device has no such rung, or no memory for it, or it
- * cannot run here. */
-static void try_rung(check *c, check_figure f, bool speaks)
+/* The rung of the figure's like, verified and timed by all ranks of c->bench.world; the first rank that the
+ * figure is of reports its rate, or that it was wrong. A plane counts its cells, and a pair of ranks or hosts
+ * its fastest sample, as it does its best round. No figure: this device has no such rung, or no memory for
+ * it, or it cannot run here. */
+static void try_rung(check *c, check_figure f)
 {
     const check_like_row *const t = &check_likes[f.like];
     const bool pair = t->part == CHECK_LINK || t->part == CHECK_HOST_LINK;
+    trial_report *const m = &c->mine;
     bench_point p;
     bench_item item;
     sentence why;
-    if (!t->rung) item = known_run_item(c, (int)f.like - CHECK_HEAT_ALL);
+    if (!t->rung) item = check_rung(f.like);
     else if (!bench_request_find(c->d->kind, t->rung, &item)) return;
     if (f.like == CHECK_DISK_WRITE)
         item.rung = item.rung->beside; /* the raw writes that bound a checkpoint */
     c->rungs.type = t->type;
     if (!bench_measure(&c->bench, &item, 0, &p, &why)) return;
     if (p.of.missing.text[0]) trial_left_out(c, "%s: %.400s", t->name, p.of.missing.text);
-    if (p.of.missing.text[0] || !speaks) return;
+    if (p.of.missing.text[0] || m->rank != (f.a < 0 ? 0 : f.a)) return;
+    if (!p.verdict.right && m->wrong.text[0]) return; /* the first that is wrong is enough to blame */
+    m->wrong = p.verdict.right ? m->wrong : p.verdict.why;
+    f.round = c->round;
+    f.noise = p.spread / sqrt((double)p.time_s.count);
     f.rate = t->steps ? (double)p.of.size * t->steps / p.time_s.p50
              : pair   ? p.rate * p.time_s.p50 / p.time_s.min
                       : p.rate;
-    report_figure(c, f, &p.time_s, &p.verdict.why);
+    assert(m->figures < TRIAL_FIGURES);
+    m->figure[m->figures++] = f;
 }
 
 /* ---- each rank's own device: of GPUs all at once, but copies to and from the host in turns; of processors,
  * which slow each other by their clocks, caches and memory, in turns ---- */
 
-static const check_like first_own = CHECK_COPY, last_own = CHECK_FROM_HOST;
-
-static bool takes_turns(const check *c, check_like like)
-{
-    return check_likes[like].turns || c->d->kind == DEVICE_HOST;
-}
-
-static int turns_of(const check *c, check_like like) { return takes_turns(c, like) ? c->most_here : 1; }
+enum { AT_ONCE = CHECK_TO_HOST - CHECK_COPY, COPIES = CHECK_FROM_HOST + 1 - CHECK_TO_HOST };
 
 static int count_own(const check *c)
 {
-    int items = 0;
-    for (check_like l = first_own; l <= last_own; l++) items += turns_of(c, l);
-    return items;
+    return c->d->kind == DEVICE_CUDA ? AT_ONCE + COPIES * c->most_here : AT_ONCE * c->most_here;
 }
 
 static void try_own(check *c, int item)
 {
     enum { LONGER = 50 }; /* a GPU's clock takes half a second to come down */
-    const int samples = c->rungs.samples;
-    check_like l = first_own;
-    for (; item >= turns_of(c, l); l++) item -= turns_of(c, l);
-    const bool turns = takes_turns(c, l);
+    const bool gpus = c->d->kind == DEVICE_CUDA;
+    const int at_once = gpus ? AT_ONCE : 0, turn = item - at_once;
+    const check_like l = CHECK_COPY + (turn < 0 ? item : at_once + turn / c->most_here);
     begin(c, check_likes[l].name);
-    if (turns && c->number != item) return;
-    if (!turns) c->bench.meet = c->top->comm;
-    if ((l == CHECK_FMA_F32 || l == CHECK_FMA_F64) && c->d->kind == DEVICE_CUDA) c->rungs.samples *= LONGER;
+    if (turn >= 0 && c->number != turn % c->most_here) return;
+    if (turn < 0) c->bench.meet = c->top->comm;
+    if (gpus && (l == CHECK_FMA_F32 || l == CHECK_FMA_F64)) c->rungs.samples *= LONGER;
     c->bench.trusted = c->ask->level == CHECK_QUICK && c->round > 0; /* all was right in the first round */
-    try_rung(c, (check_figure){ .like = l, .a = c->top->rank, .b = -1, .alone = turns }, true);
-    c->bench.trusted = false;
-    c->rungs.samples = samples;
-    c->bench.meet = MPI_COMM_NULL;
+    try_rung(c, (check_figure){ .like = l, .a = c->top->rank, .b = -1, .alone = turn >= 0 });
 }
 
 /* All of a GPU but a margin, for what the driver and MPI still take; a part of a host, where others compute
@@ -158,13 +133,13 @@ static int64_t free_share_bytes(const check *c)
 
 static void try_patterns(check *c, int item)
 {
-    check_figure f = { .like = CHECK_PATTERNS, .a = c->top->rank, .b = -1 };
-    begin(c, check_likes[f.like].name);
-    const int64_t bytes = c->size == CHECK_SMALL ? 4 << 20 : free_share_bytes(c);
+    enum { SAMPLES = 3 };
+    begin(c, check_likes[CHECK_PATTERNS].name);
+    c->setting[CHECK_BYTES].value = c->size == CHECK_SMALL ? 4 << 20 : free_share_bytes(c);
+    c->rungs.samples = SAMPLES;
+    c->bench.meet = c->top->comm;
     MPI_CHECK(MPI_Barrier(c->top->comm)); /* no rank takes memory that another still counts as free */
-    const check_patterns p = check_patterns_try(c->d, c->bench.stream, bytes, c->top->rank, c->round);
-    f.rate = 2.0 * (double)p.bytes / p.time_s.p50;
-    if (p.bytes > 0) report_figure(c, f, &p.time_s, &p.wrong);
+    try_rung(c, (check_figure){ .like = CHECK_PATTERNS, .a = c->top->rank, .b = -1 });
 }
 
 /* ---- pairs of ranks of a host, and of hosts by all their ranks at once, in rounds as of a tournament (the
@@ -186,33 +161,6 @@ int trial_partner(int n, int round, int one)
     return other < n ? other : -1;
 }
 
-/* Ranks that give the same number `together` meet, in the order of `place`: two ranks, whose lower one sends
- * to the other one, then the other one, then both; or all of two hosts that have a partner there. mine,
- * other: these ranks, or the first ones of these hosts. MPI_UNDEFINED: this one does not meet any. Collective
- * over all ranks. */
-static void meet(check *c, int mine, int other, bool of_hosts, int together, int place)
-{
-    const int a = mine < other ? mine : other, b = mine < other ? other : mine;
-    topology top = *c->top; /* `rank` stays that of all */
-    MPI_CHECK(MPI_Comm_split(c->top->comm, together, place, &top.comm));
-    if (together == MPI_UNDEFINED) return;
-    MPI_CHECK(MPI_Comm_set_errhandler(top.comm, MPI_ERRORS_RETURN));
-    top.ranks = ranks_count(top.comm);
-    bench_world world = bench_world_create(&top, c->world.dir);
-    const bool speaks = ranks_mine(top.comm) == 0;
-    world.link = b == a + 1 ? a : -1;
-    c->bench.world = &world;
-    for (; world.sender < 2 && !of_hosts; world.sender++) {
-        const int from = world.sender ? b : a;
-        try_rung(c, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = from, .b = a + b - from }, speaks);
-    }
-    const check_like both = of_hosts ? CHECK_HOST_PAIR : CHECK_PAIR_BOTH;
-    try_rung(c, (check_figure){ .like = both, .a = a, .b = b }, speaks);
-    c->bench.world = &c->world;
-    bench_world_destroy(&world);
-    MPI_CHECK(MPI_Comm_free(&top.comm));
-}
-
 /* The rank of that host with that number there; -1: none. */
 static int rank_there(const hosts *h, int host, int number)
 {
@@ -220,49 +168,51 @@ static int rank_there(const hosts *h, int host, int number)
     return h->rank[h->begin[host] + number];
 }
 
+/* Two ranks of a host meet, whose lower one sends to the other one, then the other one, then both; or all
+ * ranks of two hosts that have a partner there. The figure is of these ranks, or of the hosts' first ones. */
+static void meet(check *c, int round, bool of_hosts)
+{
+    const topology *const all = c->top;
+    const hosts *const h = all->where;
+    const int host = h->of[all->rank], here = h->begin[host + 1] - h->begin[host],
+              there = of_hosts ? trial_partner(h->count, round, host) : host,
+              partner = of_hosts ? c->number : trial_partner(here, round, c->number),
+              other = rank_there(h, there, partner), from = of_hosts ? rank_there(h, host, 0) : all->rank,
+              to = of_hosts ? rank_there(h, there, 0) : other, a = from < to ? from : to, b = from + to - a;
+    topology top = *all; /* `rank` stays that of all */
+    begin(c, of_hosts ? "pairs of hosts" : "pairs of ranks");
+    MPI_CHECK(
+        MPI_Comm_split(all->comm, other < 0 ? MPI_UNDEFINED : a, 2 * c->number + (host > there), &top.comm));
+    if (other < 0) return;
+    MPI_CHECK(MPI_Comm_set_errhandler(top.comm, MPI_ERRORS_RETURN));
+    top.ranks = ranks_count(top.comm);
+    bench_world world = bench_world_create(&top, c->world.dir);
+    world.link = b == a + 1 ? a : -1;
+    c->bench.world = &world;
+    for (; world.sender < 2 && !of_hosts; world.sender++)
+        try_rung(c, (check_figure){
+                        .like = CHECK_PAIR_ONEWAY, .a = world.sender ? b : a, .b = world.sender ? a : b });
+    try_rung(c, (check_figure){ .like = of_hosts ? CHECK_HOST_PAIR : CHECK_PAIR_BOTH, .a = a, .b = b });
+    c->bench.world = &c->world;
+    bench_world_destroy(&world);
+    MPI_CHECK(MPI_Comm_free(&top.comm));
+}
+
 static int count_pairs(const check *c) { return rounds_of(c->most_here); }
-
-static void try_pairs(check *c, int round)
-{
-    const int mine = c->top->rank, number = trial_partner(c->here, round, c->number),
-              other = rank_there(c->top->where, c->top->where->of[mine], number);
-    begin(c, "pairs of ranks");
-    meet(c, mine, other, false, other < 0 ? MPI_UNDEFINED : mine < other ? mine : other, mine);
-}
-
+static void try_pairs(check *c, int round) { meet(c, round, false); }
 static int count_hosts(const check *c) { return rounds_of(c->top->hosts); }
+static void try_hosts(check *c, int round) { meet(c, round, true); }
 
-static void try_hosts(check *c, int round)
-{
-    const hosts *h = c->top->where;
-    const int host = h->of[c->top->rank], other = trial_partner(h->count, round, host);
-    const bool paired = rank_there(h, other, c->number) >= 0;
-    begin(c, "pairs of hosts");
-    meet(c, rank_there(h, host, 0), rank_there(h, other, 0), true,
-         !paired        ? MPI_UNDEFINED
-         : host < other ? host
-                        : other,
-         2 * c->number + (host > other));
-}
-
-/* ---- all ranks together, of which rank 0 speaks: files; by each transport a ring and an all-to-all, then
- * runs of the program ---- */
-
-/* Rank 0 reports what all ranks have alike. */
-static void try_together(check *c, check_like like)
-{
-    try_rung(c, (check_figure){ .like = like, .a = -1, .b = -1 }, c->top->rank == 0);
-}
+/* ---- all ranks together: files; by each transport a ring and an all-to-all, then runs of the program ----
+ */
 
 static void try_files(check *c, int item)
 {
     static const int64_t disk_bytes[] = { 1 << 20, 16 << 20, 64 << 20 }; /* by size, of all ranks */
-    int64_t *const bytes = &c->setting[CHECK_BYTES].value, message_bytes = *bytes;
     begin(c, check_likes[CHECK_CHECKPOINT].name);
-    *bytes = disk_bytes[c->size] / c->top->ranks;
-    try_together(c, CHECK_CHECKPOINT);
-    try_together(c, CHECK_DISK_WRITE);
-    *bytes = message_bytes;
+    c->setting[CHECK_BYTES].value = disk_bytes[c->size] / c->top->ranks;
+    try_rung(c, (check_figure){ .like = CHECK_CHECKPOINT, .a = -1, .b = -1 });
+    try_rung(c, (check_figure){ .like = CHECK_DISK_WRITE, .a = -1, .b = -1 });
 }
 
 static int transports_of(const check *c)
@@ -270,41 +220,38 @@ static int transports_of(const check *c)
     return c->top->ranks == 1 ? 0 : c->d->kind == DEVICE_CUDA ? 2 * TRANSPORT_KINDS : 2; /* staged alone */
 }
 
-static int count_job(const check *c) { return transports_of(c) + KNOWN_RUNS; }
+static int count_job(const check *c) { return transports_of(c) + CHECK_RUNS; }
 
 static void try_job(check *c, int item)
 {
     const int run = item - transports_of(c), by = item / 2;
     const int like = run >= 0 ? CHECK_HEAT_ALL + run : (item % 2 ? CHECK_ALLTOALL : CHECK_RING) + by;
     begin(c, check_likes[like].name);
-    try_together(c, (check_like)like);
+    c->setting[CHECK_RUN].value = CHECK_RUNS * (int)c->size + run;
+    try_rung(c, (check_figure){ .like = (check_like)like, .a = -1, .b = -1 });
 }
 
 /* ---- reports ---- */
-
-static void take(check *c, const trial_report *t)
-{
-    check_part_add(c, t);
-    for (int i = 0; i < t->figures; i++) check_findings_add(&c->found, t->figure[i], t->wrong.text);
-    c->mine.asked = c->mine.asked || t->asked;
-}
 
 /* In whatever order they come. Rank 0 may still be measured, and whoever waits for it must not take its
  * cores. */
 static void report(check *c)
 {
     MPI_Request request;
-    trial_report theirs;
     if (c->top->rank > 0) {
         MPI_CHECK(MPI_Isend(&c->mine, sizeof c->mine, MPI_BYTE, 0, 0, c->reports, &request));
         ranks_wait_asleep(&request);
         return;
     }
-    take(c, &c->mine);
-    for (int r = 1; r < c->top->ranks; r++) {
-        MPI_CHECK(MPI_Irecv(&theirs, sizeof theirs, MPI_BYTE, MPI_ANY_SOURCE, 0, c->reports, &request));
-        ranks_wait_asleep(&request);
-        take(c, &theirs);
+    for (int heard = 0; heard < c->top->ranks; heard++) {
+        trial_report t = c->mine;
+        if (heard > 0) {
+            MPI_CHECK(MPI_Irecv(&t, sizeof t, MPI_BYTE, MPI_ANY_SOURCE, 0, c->reports, &request));
+            ranks_wait_asleep(&request);
+        }
+        check_part_add(c, &t);
+        for (int i = 0; i < t.figures; i++) check_findings_add(&c->found, t.figure[i], t.wrong.text);
+        c->mine.asked = c->mine.asked || t.asked;
     }
 }
 
@@ -350,9 +297,15 @@ static double seconds_so_far(const check *c)
 
 static bool try_item(check *c, const struct part *t, int item)
 {
+    const bench_setting message = c->setting[CHECK_BYTES];
+    const bench_request usual = c->rungs;
     c->mine = (trial_report){ .rank = c->top->rank };
     c->item = item;
     t->try(c, item);
+    c->setting[CHECK_BYTES] = message;
+    c->rungs = usual;
+    c->bench.meet = MPI_COMM_NULL;
+    c->bench.trusted = false;
     c->mine.asked = asked;
     report(c);
     const double now_s = trial_tell(c, c->mine.asked ? -1 : seconds_so_far(c));
@@ -366,6 +319,7 @@ bool trial_round(check *c)
     const bool quick = c->ask->level == CHECK_QUICK;
     bool more = true;
     c->repeats_s = 0;
+    c->setting[CHECK_ROUND].value = c->round;
     for (int k = 0; k < PARTS && more; k++) {
         const struct part *t = &parts[k];
         const double begin_s = c->now_s;

@@ -12,7 +12,9 @@ const int check_exit_status[] = { 0, CHECK_EXIT_NOT_JUDGED, CHECK_EXIT_FAILED, C
 
 static const double noise_least = 0.005; /* no machine repeats itself better */
 static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
-enum { ROWS_LEAST = 3, ROUNDS_OF_PAIRS = 7 };
+static const double often = 0.01;        /* of checks may blame a part by chance */
+static const double far_below = -0.405;  /* two thirds of its peers' rate; a logarithm */
+enum { ROWS_LEAST = 3 };
 
 /* ---- units: the figures of a like by what they are of, each next to its peers ---- */
 
@@ -28,16 +30,19 @@ typedef struct unit {
     int round;     /* of a figure that becomes a part of it */
     double best;   /* the logarithm of its best rate, */
     double effect; /* that next to the median of the others', */
+    double usual;  /* the median of its rounds next to the others in the same one, */
     double error;  /* and the error of that */
-    bool low;      /* by more than 3 %, and in nine rounds of ten by a third of its effect */
-    double *x;     /* [columns], owned: the best of each round, NaN: there is none; then of all rounds */
+    int lowest;    /* of the first one of a link: rounds in which that is the lowest of all */
+    bool low;      /* by more than 3 %, and in nine rounds of ten by a third of its effect: the best one of
+                    * a rate that has two levels, as where ranks share a core or do not, may be rare */
+    double *x;     /* [columns]: the best of each round, NaN: there is none; then of all rounds */
 } unit;
 
 typedef struct units {
     const check_findings *f;
-    double errors;   /* standard deviations: more are chance in one of a hundred checks */
-    unit *unit;      /* [count], owned; those of one part side by side */
-    double *scratch; /* owned */
+    double errors;       /* standard deviations: more are chance in one of a hundred checks */
+    unit *unit;          /* [count], owned; those of one part side by side */
+    double *x, *scratch; /* owned: of all units */
     int count, columns;
 } units;
 
@@ -130,16 +135,6 @@ static double set_noise(check_row *row, const units *t)
     return fmax(scatter, noise * sqrt(n < 3 ? 2 : 1 + 1.57 / (n - 1)));
 }
 
-/* A rate that has two levels, as where ranks share a core or do not, makes a best round that is rare: a unit
- * that had none is no slower in most rounds. */
-static bool is_low(const unit *u, const check_row *row)
-{
-    int above = 0;
-    for (int r = 0; r < row->rounds; r++) above += u->x[r] >= fmin(-check_least, u->effect / 3);
-    return row->count > 1 && row->rounds >= CHECK_ROUNDS_LEAST && u->effect < -check_least &&
-           above <= row->rounds / 10;
-}
-
 /* Sets what the units of a like are next to each other, and the row, which is theirs where they are
  * components. */
 static void put_like(units *t, check_like like, check_row *row)
@@ -166,8 +161,13 @@ static void put_like(units *t, check_like like, check_row *row)
     for (unit *u = t->unit; u < end; u++) {
         if (u->like != like) continue;
         u->effect = u->x[t->columns - 1];
+        int rounds = 0;
+        for (int r = 0; r < row->rounds; r++)
+            if (!isnan(u->x[r])) t->scratch[rounds++] = u->x[r];
+        u->usual = median_of(t->scratch, rounds);
         u->error = error;
-        u->low = is_low(u, row);
+        u->low = row->count > 1 && rounds >= CHECK_ROUNDS_LEAST && u->effect < -check_least &&
+                 t->scratch[rounds - 1 - rounds / 10] < fmin(-check_least, u->effect / 3);
         row->most = fmax(row->most, exp(u->best));
         if (exp(u->best) >= row->least) continue;
         row->least = exp(u->best);
@@ -184,12 +184,14 @@ static units units_create(const check_findings *f, double errors, unit_kind kind
     t.scratch = CHECK_CALLOC(3 * f->figures + 2, sizeof *t.scratch);
     for (int i = 0; i < f->figures; i++) figures += add_figure(f, &f->figure[i], kind, &t.unit[figures]);
     qsort(t.unit, (size_t)figures, sizeof *t.unit, by_unit);
+    t.x = CHECK_CALLOC((size_t)figures * (size_t)t.columns + 1, sizeof *t.x);
     for (int i = 0; i < figures; i++) {
         const unit g = t.unit[i];
         unit *u = &t.unit[t.count > 0 ? t.count - 1 : 0];
         if (t.count == 0 || by_unit(&g, u) != 0) {
-            *(u = &t.unit[t.count++]) = g;
-            u->x = CHECK_CALLOC(t.columns, sizeof *u->x);
+            u = &t.unit[t.count];
+            *u = g;
+            u->x = t.x + (int64_t)t.count++ * t.columns;
             for (int c = 0; c < t.columns; c++) u->x[c] = NAN;
         }
         u->x[g.round] = fmax(u->x[g.round], g.best);
@@ -200,51 +202,82 @@ static units units_create(const check_findings *f, double errors, unit_kind kind
 
 /* ---- the suspect ---- */
 
-/* The wrong bits of a rank by itself explain those of its pairs, and any those of all ranks: the first fault
- * of the smallest part is the evidence. */
+/* The wrong bits of a rank by itself explain those of its pairs, and any those of all ranks. */
 static void judge_wrong(const check_findings *f, check_verdict *v)
 {
-    const check_figure *first = NULL;
-    for (const check_figure *g = f->figure; g < f->figure + f->figures; g++) {
-        if (!g->wrong) continue;
-        v->row[g->like].verdict = CHECK_WRONG;
-        if (!first || check_likes[g->like].part < check_likes[first->like].part) first = g;
-    }
-    if (!first) return;
+    const check_figure *const first = &f->fault;
+    for (const check_figure *g = f->figure; g < f->figure + f->figures; g++)
+        if (isnan(g->rate)) v->row[g->like].verdict = CHECK_WRONG;
+    if (f->wrong == 0) return;
     (void)check_suspect_is(v, f, check_likes[first->like].part, first->a, first->b);
     v->suspect.factor = NAN;
     sentence_set(&v->suspect.evidence, "wrong bits in %s, round %d: %.600s", check_likes[first->like].name,
-                 first->round + 1, first->wrong);
+                 first->round + 1, f->where.text);
+}
+
+/* Sets in how many rounds each link is the lowest, by all its figures together. Returns how many links there
+ * are. */
+static int count_lowest(units *t)
+{
+    unit *const end = t->unit + t->count;
+    int links = 0;
+    for (int r = 0; r < t->f->rounds; r++) {
+        unit *lowest = NULL;
+        double least = INFINITY;
+        links = 0;
+        for (unit *from = t->unit, *to; from < end; from = to) {
+            double sum = 0;
+            for (to = from; to < end && to->part == from->part; to++) sum += isnan(to->x[r]) ? 0 : to->x[r];
+            if (check_likes[from->like].part != CHECK_LINK) continue;
+            links++;
+            if (sum >= least) continue;
+            least = sum;
+            lowest = from;
+        }
+        if (lowest) lowest->lowest++;
+    }
+    return links;
+}
+
+/* Is that link the lowest in more rounds than chance allows? */
+static bool is_lowest(const unit *link, int rounds, int links)
+{
+    const int k = link->lowest;
+    const double ways = lgamma(rounds + 1) - lgamma(k + 1) - lgamma(rounds - k + 1);
+    return k > 0 && ways + (1 - k) * log(links) < log(often);
 }
 
 /* By how many standard deviations a part is low in all rows together in which it is; by enough, too, where it
- * is below half of its peers in most rows. */
-static double errors_of(const units *t, const unit *from, const unit *to)
+ * is far below its peers in two rows of three, and a link in most rounds, too. A host's cores are low in
+ * several rows, or they were disturbed. */
+static double errors_of(const units *t, const unit *from, const unit *to, int links)
 {
     double errors = 0;
-    int low = 0, half = 0;
+    int low = 0, far = 0;
     for (const unit *u = from; u < to; u++) {
-        half += u->effect < log1p(-looked_for);
+        far += u->usual < far_below && (u->b >= 0 || u->effect < -check_least);
         low += u->low;
         if (u->low) errors -= u->effect / u->error;
     }
-    if (low == 0) return 0;
-    errors /= sqrt(low);
-    const bool enough = from->b < 0 ? half >= ROWS_LEAST : half > 1 && t->f->rounds >= ROUNDS_OF_PAIRS;
-    return enough && 2 * half > to - from ? fmax(errors, t->errors) : errors;
+    if (t->f->rounds < CHECK_ROUNDS_LEAST) return 0;
+    if (low > 0) errors /= sqrt(low);
+    if (from->b < 0 && t->f->device == DEVICE_HOST && low < ROWS_LEAST) errors = 0;
+    const bool enough = from->b < 0 ? far >= ROWS_LEAST : is_lowest(from, t->f->rounds, links);
+    return enough && 3 * far >= 2 * (to - from) ? fmax(errors, t->errors) : errors;
 }
 
 /* The part that is low by the most errors is the suspect. */
-static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
+static void judge_slow(units *t, unit_kind kind, check_verdict *v)
 {
     check_suspect *s = &v->suspect;
     const unit *worst = NULL, *const end = t->unit + t->count;
+    const int links = count_lowest(t);
     double most = 0;
     for (const unit *from = t->unit, *to; from < end; from = to) {
         for (to = from + 1; to < end && to->part == from->part;) to++;
         const check_part of = check_likes[from->like].part;
         if (kind == UNIT_COMPONENT && of != CHECK_LINK && of != CHECK_HOST_LINK) continue;
-        const double errors = errors_of(t, from, to);
+        const double errors = errors_of(t, from, to, links);
         if (errors < t->errors || errors <= most) continue;
         most = errors;
         worst = from;
@@ -253,7 +286,7 @@ static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
     const check_part part = (check_part[]){ CHECK_HOST, CHECK_GPU, check_likes[worst->like].part }[kind];
     (void)check_suspect_is(v, t->f, part, worst->a, worst->b);
     for (const unit *u = worst; u < end && u->part == worst->part; u++)
-        if (u->low) check_add_evidence(v, u->like, exp(u->effect));
+        if (u->low || u->usual < far_below) check_add_evidence(v, u->like, exp(fmin(u->effect, u->usual)));
     if (part == CHECK_LINK && t->f->ranks <= 2 * t->f->hosts) {
         s->confidence /= 3;
         sentence_add(&s->evidence, "; it may as well be one of its ranks, which have no other pair");
@@ -266,7 +299,7 @@ static void judge_kind(const check_findings *f, double errors, unit_kind kind, c
     units t = units_create(f, errors, kind);
     for (int l = 0; l < CHECK_LIKES; l++) put_like(&t, (check_like)l, &v->row[l]);
     if (!v->suspect.name.text[0]) judge_slow(&t, kind, v);
-    for (int i = 0; i < t.count; i++) free(t.unit[i].x);
+    free(t.x);
     free(t.unit);
     free(t.scratch);
 }

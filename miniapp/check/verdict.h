@@ -8,7 +8,9 @@
  * A row holds the figures of one like, and docs/check.md says what is low in it. An error is the noise of the
  * rounds or the spread of the peers; those of all rows in which a part is low add up. It is slow by more
  * errors than chance allows in one of a hundred checks. Hosts are compared first, then ranks, then pairs: a
- * part that is slow in all that it takes part in is found before what it makes slow.
+ * part that is slow in all that it takes part in is found before what it makes slow. On a host whose rounds
+ * scatter by factors no error is large: there counts what a part usually reaches, and how often it is the
+ * lowest.
  *
  * Disadvantage: one part is named, the lowest, also of several that are slow: jobs/judge finds all of them in
  * the same record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.2 s for 1024. */
@@ -65,7 +67,6 @@ typedef struct check_like_row {
     const char *rung; /* of `weft bench`; NULL: patterns, and runs of the program */
     dtype type;       /* f32 where it is not said */
     int steps;        /* over a plane: its cells count so often; 0: the rung's own rate */
-    bool turns;       /* the ranks of a host one after another: they share the bus to its memory */
 } check_like_row;
 extern const check_like_row check_likes[CHECK_LIKES];
 
@@ -76,7 +77,6 @@ typedef struct check_figure {
     int round;    /* from 0 */
     double rate;  /* the median of its repeats; NaN: wrong bits */
     double noise; /* of the median: (p90 - min) / p50 / sqrt(repeats) */
-    char *wrong;  /* NULL, or step, place, pattern: "word 123 of 4 GiB: wrote 0x..., read 0x..."; owned */
 } check_figure;
 
 typedef struct check_rank { /* a rank and the device that it drives */
@@ -91,7 +91,9 @@ typedef struct check_findings {
     int ranks, hosts;
     check_rank *rank;     /* [ranks] */
     check_figure *figure; /* owned */
-    int figures, wrong;   /* wrong: how many of them have no rate */
+    int figures, wrong;   /* wrong: how many of them have no rate; */
+    check_figure fault;   /* the first one of the smallest part, */
+    sentence where;       /* and step, place, pattern: "word 123 of 4 GiB: wrote 0x..., read 0x..." */
     int rounds;           /* that were finished */
     sentence why;         /* it is incomplete; "": it is not */
     sentence not_tried;   /* "ring over nccl: no GPU; pairs: one rank": what was left out and why */

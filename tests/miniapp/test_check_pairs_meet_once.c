@@ -4,7 +4,7 @@
 
 #include "support/unit.h"
 
-#include "check/trial.h"
+#include "check/check.h"
 
 enum { MOST = 130 };
 

@@ -6,7 +6,7 @@
 
 #include "support/unit.h"
 
-#include "check/trial.h"
+#include "check/check.h"
 #include "core/pattern.h"
 
 enum { BYTES = 8 << 20, PIECES = 64, PIECE_WORDS = BYTES / 8 / PIECES };
@@ -18,7 +18,7 @@ static __typeof__(d->pattern_write) plain_write;
 static int wrong_call, calls;
 static size_t most_bytes;
 static int64_t at;
-static uint64_t flip, wrote, *first_piece;
+static uint64_t flip, *first_piece;
 static bool aliased;
 
 /* In that call a bit has flipped since it was written. */
@@ -26,10 +26,7 @@ static int faulty_check(device *self, const uint64_t *from, int64_t words, const
                         pattern_wrong *result, device_stream *s)
 {
     uint64_t *const memory = (uint64_t *)(uintptr_t)from;
-    if (calls++ == wrong_call) {
-        wrote = memory[at];
-        memory[at] ^= flip;
-    }
+    if (calls++ == wrong_call) memory[at] ^= flip;
     return plain_check(self, from, words, p, result, s);
 }
 
@@ -47,24 +44,30 @@ static int aliased_write(device *self, uint64_t *to, int64_t words, const memory
 }
 
 /* In as many sixteenths of the memory; it finds what begins and goes on so, or, of NULL, nothing. */
-static check_patterns tried(int sixteenths, const char *begin, const char *words)
+static void tried(int sixteenths, const char *begin, const char *words)
 {
+    bench_setting setting[] = { { "bytes", BYTES }, { "rank", 3 }, { "round", 1 } };
+    const bench_request ask = { .samples = 3, .setting = setting, .settings = 3 };
+    const bench_item item = check_rung(CHECK_PATTERNS);
+    bench b;
+    bench_point p;
+    sentence why;
     calls = 0, most_bytes = (size_t)sixteenths * BYTES / 16;
-    const check_patterns p = check_patterns_try(d, NULL, BYTES, 3, 1);
-    if (begin ? strncmp(p.wrong.text, begin, strlen(begin)) != 0 || !strstr(p.wrong.text, words)
-              : p.wrong.text[0])
-        fail_msg("'%s', not '%s'", p.wrong.text, begin ? begin : "");
-    assert_true(p.bytes == sixteenths * BYTES / 16 && isnan(p.time_s.p50) == (begin || p.bytes == 0));
-    return p;
+    bench_create(&b, &ask, d, NULL);
+    assert_true(bench_measure(&b, &item, 0, &p, &why));
+    bench_destroy(&b);
+    if (begin ? strncmp(p.verdict.why.text, begin, strlen(begin)) != 0 || !strstr(p.verdict.why.text, words)
+              : p.verdict.why.text[0])
+        fail_msg("'%s', not '%s'", p.verdict.why.text, begin ? begin : "");
+    assert_true(p.of.work == 2.0 * sixteenths * BYTES / 16 && isnan(p.rate) == (begin || sixteenths == 0));
 }
 
 static void right_memory_is_timed(void **state)
 {
     wrong_call = -1;
-    const check_patterns p = tried(16, NULL, "");
-    assert_true(calls == 4 * PIECES && p.time_s.count == 3);
-    (void)tried(3, NULL, ""); /* less memory is enough */
-    (void)tried(0, NULL, "");
+    tried(16, NULL, "");
+    tried(3, NULL, ""); /* less memory is enough */
+    tried(0, NULL, "");
 }
 
 static void a_flipped_bit_is_told(void **state)
@@ -82,18 +85,16 @@ static void a_flipped_bit_is_told(void **state)
         wrong_call = PIECES * pass + piece, at = places[k % 3], flip = (uint64_t)1 << bit;
         snprintf(begin, sizeof begin, "%s: byte %lld: wrote 0x%08x, read 0x%08x, xor 0x%08x", names[pass],
                  (long long)(8 * place + (bit >= 32 ? 4 : 0)), was, was ^ xor, xor);
-        (void)tried(16, begin, "; 1 of 1048576 words are wrong");
-        assert_int_equal(wrote, pattern_word(&all, place));
-        if (pass >= 2) assert_int_equal(__builtin_popcountll(wrote), pass == 2 ? 1 : 63);
-        assert_int_equal(calls,
-                         PIECES * (pass + 1)); /* nothing is tried on memory that is known to be wrong */
+        tried(16, begin, "; 1 of 1048576 words are wrong");
+        if (pass >= 2) assert_int_equal(__builtin_popcountll(pattern_word(&all, place)), pass == 2 ? 1 : 63);
+        assert_int_equal(calls, PIECES * (pass + 1)); /* nothing is tried on wrong memory */
     }
 }
 
 static void memory_that_lies_where_other_memory_does_is_told(void **state)
 {
     wrong_call = -1, first_piece = NULL, aliased = true;
-    (void)tried(16, "random words: byte 0: wrote ", "; 16384 of 1048576 words are wrong");
+    tried(16, "random words: byte 0: wrote ", "; 16384 of 1048576 words are wrong");
 }
 
 int main(void)

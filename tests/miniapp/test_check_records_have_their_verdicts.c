@@ -20,7 +20,7 @@
  * and from the host, and processors alone. */
 static bool is_measured(const check_findings *f, check_like like, bool alone)
 {
-    const bool turns = f->device == DEVICE_HOST || check_likes[like].turns;
+    const bool turns = f->device == DEVICE_HOST || like == CHECK_TO_HOST || like == CHECK_FROM_HOST;
     return f->ranks == 1 || like == CHECK_PATTERNS || like >= CHECK_PAIR_ONEWAY || alone == turns;
 }
 
