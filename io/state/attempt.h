@@ -1,6 +1,6 @@
-/* What a state is written with: a rank's share of an attempt (begin, write, verify, publish, of which
- * state_write.c says when each is due), and the way of the cells to the ranks that write. attempt_ functions
- * call no MPI, and those that say HDF5 are the main thread's. */
+/* The attempt to write a state: each rank's share of it (begin, write, verify, publish; state_write.c says
+ * when each is due), and the way of the cells to the ranks that write. attempt_ functions call no MPI; those
+ * that say HDF5 are called by the main thread alone. */
 #pragma once
 
 #include "state/state_index.h"

@@ -45,7 +45,7 @@ typedef struct check_request {
 
 /* How much of each trial: the same in all rounds, since rates of one like are compared. */
 typedef enum check_size { CHECK_SMALL, CHECK_ON_HOST, CHECK_ON_GPU } check_size;
-/* What trials set of check.setting. Bytes: of a message, or of what a rank fills or writes. */
+/* The places in check.setting that trials set. Bytes: of a message, or of what a rank fills or writes. */
 enum { CHECK_BYTES, CHECK_RUN, CHECK_ROUND, CHECK_SETTINGS = 10 };
 
 enum { TRIAL_FIGURES = 2 };

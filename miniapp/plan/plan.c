@@ -8,7 +8,7 @@
 
 static const char one_order[] = "rows stream through the device in one order";
 
-/* And who feeds them with steps that are taken one by one. */
+/* lone_feed: who feeds steps that are taken one by one. */
 static void choose_streams(plan *p, const plan_question *q)
 {
     const config_feed asked = q->cfg->run.feed;

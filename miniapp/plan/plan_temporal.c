@@ -88,7 +88,7 @@ static int longest_block(const plan_question *q, sentence *since)
 /* More gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take. */
 enum { PERSISTENT_STEPS_MAX = 4096 };
 
-/* Of a persistent pass, as many as the run has use for; 1: there are none. */
+/* The steps of a persistent pass: as many as the run has use for; 1: there are no such passes. */
 static int persistent_steps(const plan_question *q)
 {
     const config *c = q->cfg;

@@ -60,7 +60,7 @@ typedef struct overlap {
     double visible_s;     /* median of the differences of the pairs */
     double uncertainty_s; /* of visible_s: half of its 95 % confidence interval, the longer half */
     double hidden_fraction, hidden_uncertainty; /* 1 - visible / comm, in [0,1]; NaN: it cannot be said */
-    sentence why;                               /* ... since; "" where there is a fraction */
+    sentence why;                               /* no fraction can be said; else "" */
 } overlap;
 
 typedef struct calibrate_result {
