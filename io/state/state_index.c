@@ -27,7 +27,7 @@ enum { STEP_DIGITS = 10, DECK_BYTES_MAX = 1 << 20 };
 
 /* ---- geometry ---- */
 
-/* Where the rest of the table is in memory, once the counts are known. */
+/* Sets the addresses of checksums and deck, which follow from the counts. */
 static void find_rest(state_info *s)
 {
     s->crc = (uint32_t *)(s->part + s->parts);

@@ -90,8 +90,7 @@ double trial_tell(check *c, double number);
 void trial_unwatch(void);
 /* Rank 0's, in the first round: what is not tried, and why. */
 __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
-/* The partner of `one` of n in that round of pairs; -1: it has none, as one has in each round where n is odd.
- */
+/* The partner of `one` of n in that round of pairs; -1: none, as one of an odd n has in each round. */
 int trial_partner(int n, int round, int one);
 
 /* The rung of a like that no family of bench has: patterns, which take `bytes`, or less where not all can be

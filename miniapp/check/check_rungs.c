@@ -82,7 +82,7 @@ static int patterns_enqueue(ladder_case *c)
     return code ? code : d->copy(d, p->found, c->out, PIECES * sizeof *p->found, c->stream);
 }
 
-/* Where the first wrong word of the last pass is. */
+/* Tells place and bits of the first wrong word of the last pass. */
 static void tell_wrong(const ladder_case *c, ladder_verdict *v)
 {
     const patterns *p = c->state;

@@ -203,8 +203,7 @@ static void try_pairs(check *c, int round) { meet(c, round, false); }
 static int count_hosts(const check *c) { return rounds_of(c->top->hosts); }
 static void try_hosts(check *c, int round) { meet(c, round, true); }
 
-/* ---- all ranks together: files; by each transport a ring and an all-to-all, then runs of the program ----
- */
+/* ---- all ranks together: files; a ring and an all-to-all by each transport; runs of the program ---- */
 
 static void try_files(check *c, int item)
 {

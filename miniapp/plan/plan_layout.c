@@ -1,5 +1,5 @@
-/* Where the cells are: the process grid, the fields with ghosts deep enough for a block of steps, and whether
- * they fit into memory. */
+/* The layout of the cells: the process grid, the fields with ghosts deep enough for a block of steps, and
+ * whether they fit into memory. */
 #include "exchange/halo.h"
 #include "files/figure.h"
 #include "plan/plan_rules.h"

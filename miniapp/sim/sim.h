@@ -151,9 +151,8 @@ void sim_inject_device_error(sim *s);
  * the next level will be, and takes no memory of its own. No step may be taken while it is in use. */
 bool sim_has_free_level(const sim *s);
 
-/* ---- sim_advance.c: steps, in whichever form: one by one, with in-kernel exchange, in blocks (temporal
- * blocking), many in a graph (graph_batch.c), or with transposes; steps and exchanges that only measure ----
- * */
+/* ---- sim_advance.c: steps in each form (one by one, with in-kernel exchange, in blocks, many in a graph,
+ * with transposes); steps and exchanges that only measure ---- */
 
 /* Before the first step: leaves nothing to be made in the loop. */
 void sim_prepare_steps(sim *s);

@@ -1,10 +1,10 @@
-/* Where the device's memory has room for the level once more, it is copied there between two steps (a copy at
- * the device's full rate, which is all that the steps wait for), and from there to pinned host memory on a
- * stream of low priority beside them. Without that room it is copied to the host at once and the steps wait
- * for it: they may not overwrite what is still read, and the one step that could be let pass is nothing
- * beside the copy. On the host device, where there is one memory, the same. Fields that stream through the
- * device are put aside where the next level will be (sim_has_free_level): steps wait for the file too.
- * Fingerprints are computed of what was put aside. */
+/* A level is put aside in the device's memory, if that has room for it once more: a copy between two steps,
+ * at the device's full rate, which is all that the steps wait for. From there it goes to pinned host memory
+ * on a stream of low priority beside them. Without that room it is copied to the host at once and the steps
+ * wait for it: they may not overwrite what is still read, and the one step that could be let pass is nothing
+ * beside the copy. On the host device, which has one memory, the same. Fields that stream through the device
+ * are put aside where the next level will be (sim_has_free_level): steps wait for the file too. Fingerprints
+ * are computed of what was put aside. */
 #include "sim/sim.h"
 
 #include <stdlib.h>

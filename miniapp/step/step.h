@@ -24,7 +24,7 @@ extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the reco
 
 enum { STEP_STREAMS_MAX = 64 };
 
-/* Where step.c is: a profiler is told at all points (device/nvtx.h), and a probe records an event on the
+/* Points of a step: a profiler is told at all of them (device/nvtx.h), and a probe records an event on the
  * device and the host's time. The exchange lasts from PACK to POSTED and from RESUME to RECEIVED: between the
  * two its stream is idle. A step that is one launch has the first and the last point alone. */
 enum step_point {
