@@ -155,6 +155,8 @@ void plan_say_ways(sentence *because, const plan_way way[], int count, int chose
         if (i != chosen && cost_s(&way[i]) < (1 + TRIAL_CLOSE) * chosen_s)
             sentence_add(because, "; the choice is close: %s would be taken if %.1f %% faster", way[i].name,
                          100 * (1 - chosen_s / cost_s(&way[i])));
+    for (int i = 0; i < count; i++)
+        if (way[i].why.text[0]) sentence_add(because, "; not %s: %s", way[i].name, way[i].why.text);
 }
 
 /* Small grids want the shorter of two lengths: what the first rows of a chunk cost twice grows with the
@@ -183,19 +185,18 @@ void plan_choose_block(plan *p, const plan_question *q)
     way[count++] = (plan_way){ "in single steps", .what = 1, .weight = trial_gain };
     t->blocks(t->context, p, way, count);
     int best = plan_cheapest(way, count, count - 1);
-    plan_way *const last = &way[count];
-    if (persistent > 1 && t->persistent) { /* which have to win by the gain, too */
-        *last = (plan_way){ .what = persistent, .weight = way[best].what == 1 ? 1 : 1 / trial_gain };
+    if (persistent > 1) { /* which have to win by the gain, too */
+        plan_way *const last = &way[count++];
+        *last = (plan_way){ .what = persistent, .persistent = true,
+                            .weight = way[best].what == 1 ? 1 : 1 / trial_gain };
         snprintf(last->name, sizeof last->name, "in persistent passes of %d, with all cells in registers",
                  persistent);
-        last->seconds = t->persistent(t->context, p, persistent, &last->why);
-        best = plan_cheapest(way, ++count, best);
+        t->blocks(t->context, p, last, 1);
+        best = plan_cheapest(way, count, best);
     }
     sentence_set(because, "in a trial a step took ");
     plan_say_ways(because, way, count, best);
-    if (last < &way[count] && isinf(last->seconds))
-        sentence_add(because, "; passes cannot be persistent: %s", last->why.text);
-    p->persistent = &way[best] == last;
+    p->persistent = way[best].persistent;
     p->block_steps = way[best].what;
 }
 

@@ -50,7 +50,7 @@ void sim_make_fields(sim *s)
 static void make_streams(sim *s)
 {
     if (s->streams.dev) return;
-    step_streams_create(&s->streams, s->dev, s->plan.streams, s->plan.lone_feed);
+    step_streams_create(&s->streams, s->dev, s->plan.streams, s->plan.feed);
     for (int i = 0; i < 2; i++) DEVICE_CALL(s->dev, event_create, true, &s->stamp[i]);
 }
 

@@ -153,41 +153,32 @@ static void lengths_s(passes *t, plan_way length[], int count)
 static double exchanges_s(void *context, int way) { return sim_exchange_s(context, EXCHANGES); }
 
 /* Small boxes are launched several times in a row, as in a run, so that the host's share of a launch does not
- * count; and each length with every variant: which length is best depends on the variant, which is chosen
- * after it. */
+ * count, as are persistent passes of few steps; and each length with every variant: which length is best
+ * depends on the variant, which is chosen after it. */
 static void blocks(void *context, const plan *p, plan_way way[], int count)
 {
     sim *s = context;
-    const bool host = s->dev->kind == DEVICE_HOST;
+    const bool host = s->dev->kind == DEVICE_HOST, persistent = way->persistent;
     const decomp *dec = &p->grid.dec;
     box cells = field_own(&p->grid.shape);
     sim_make_passes(s);
+    way->seconds = INFINITY;
+    if (persistent && !sim_make_persistent(s, &way->why)) return;
     if (host && !config_two_d(s->cfg))
         cells.x1 = box_width(cells) > host_cells ? cells.x0 + host_cells : cells.x1;
     else if (host && box_cells(cells) > host_cells) cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
     sim_touch(s);
     const double rank_cells = (double)dec->nx * (double)dec->ny / s->top.ranks;
-    const int launches = host ? 1 : trial_repeats(rank_cells, LAUNCH_CELLS, 1, LAUNCHES_MAX);
-    lengths_s(&(passes){ .s = s, .cells = cells, .launches = launches,
-                         .variants = launches > 1 ? block_variants(s) : 1 }, way, count);
-    if (box_cells(cells) < sim_own_cells(s)) return;
+    const int launches = persistent ? trial_repeats(way->what, PERSISTENT_STEPS, 1, PERSISTENT_STEPS)
+                         : host     ? 1
+                                    : trial_repeats(rank_cells, LAUNCH_CELLS, 1, LAUNCHES_MAX);
+    lengths_s(&(passes){ .s = s, .cells = cells, .launches = launches, .persistent = persistent,
+                         .variants = launches > 1 && !persistent ? block_variants(s) : 1 }, way, count);
+    if (persistent || box_cells(cells) < sim_own_cells(s)) return;
     double exchange_s;
     trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s,
               s->top.comm);
     for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].what;
-}
-
-/* One launch of `steps` steps, or several of a few. */
-static double persistent(void *context, const plan *p, int steps, sentence *why)
-{
-    sim *s = context;
-    plan_way way = { .what = steps };
-    sim_make_passes(s);
-    if (!sim_make_persistent(s, why)) return INFINITY;
-    sim_touch(s);
-    lengths_s(&(passes){ .s = s, .persistent = true, .variants = 1,
-                         .launches = trial_repeats(steps, PERSISTENT_STEPS, 1, PERSISTENT_STEPS) }, &way, 1);
-    return way.seconds;
 }
 
 static double form_s(void *context, int way)
@@ -272,5 +263,5 @@ void sim_trial_choose_variant(sim *s)
 plan_trial sim_trial_of(sim *s, bool how_long)
 {
     if (!how_long) return (plan_trial){ .context = s, .can = can };
-    return (plan_trial){ s, exchange, can, blocks, persistent, forms };
+    return (plan_trial){ s, exchange, can, blocks, forms };
 }

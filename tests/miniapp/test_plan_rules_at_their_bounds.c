@@ -101,7 +101,7 @@ static const struct {
       .m = { .persistent_step_s = .1e-3 } },
     { GPU, 4, 4, SMALL, PLAN_BLOCK, .chosen = "4096", .m = { .persistent_step_s = .1e-3 } },
     { GPU, 2, 2, SMALL, PLAN_BLOCK, .chosen = "32",
-      .says = "; passes cannot be persistent: they are made up not to serve",
+      .says = "; not in persistent passes of 4096, with all cells in registers: they are made up",
       .m = { .persistent_step_s = INFINITY } },
     { GPU | DRY, 1, 1, SMALL, PLAN_BLOCK, .chosen = "32",
       .says = "a run tries persistent passes of 4096 steps, blocks of up to 32 and single steps" },

@@ -72,14 +72,11 @@ static void made_blocks(void *context, const plan *p, plan_way way[], int count)
 {
     m.asked++;
     for (int i = 0; i < count; i++)
-        way[i].seconds = way[i].what == 1 ? m.single_step_s : i == 0 ? m.longest_step_s : m.shorter_step_s;
-}
-
-static double made_persistent(void *context, const plan *p, int steps, sentence *why)
-{
-    m.asked++;
-    if (isinf(m.persistent_step_s)) sentence_set(why, "they are made up not to serve");
-    return m.persistent_step_s;
+        way[i].seconds = way[i].persistent  ? m.persistent_step_s
+                         : way[i].what == 1 ? m.single_step_s
+                         : i == 0           ? m.longest_step_s
+                                            : m.shorter_step_s;
+    if (isinf(way->seconds)) sentence_set(&way->why, "they are made up not to serve");
 }
 
 static void made_forms(void *context, const plan *p, plan_way way[], int count)
@@ -108,7 +105,7 @@ static const plan *plan_of(const plan_facts *f, bool tried)
 {
     static plan p;
     static problem prob;
-    const plan_trial run = { NULL, made_exchange, made_can, made_blocks, made_persistent, made_forms },
+    const plan_trial run = { NULL, made_exchange, made_can, made_blocks, made_forms },
                      dry = { .can = made_can };
     made_why.text[0] = '\0';
     problem_make(&prob, &cfg);
