@@ -107,7 +107,7 @@ typedef struct saver { /* lives as long as the sim; before it is opened all else
     state_writer *series, *final;  /* into output.series, of output.final; NULL: not asked for */
     picture_scale scale;           /* of the frames, */
     char frames[STATE_PATH_BYTES]; /* whose folder this is */
-    snapshot *snapshot;
+    snapshot *snapshot;            /* of all three writers; NULL: there is none */
     int64_t written; /* checkpoints that it has heard of */
     bool failure_said;
     bool no_folder;  /* there can be no checkpoint, and no time limit of Slurm ends the run */

@@ -42,11 +42,13 @@ int saver_check_folders(saver *v, sentence *why)
     return 0;
 }
 
-/* Makes a writer with these options, and those that the deck has for all states; rank 0 says what dead runs
- * had left there. *w is NULL with a status, and one sentence in why that names the key. */
-static state_status make_writer(state_writer **w, sim *s, const char *key, state_writer_options o,
+/* Makes a writer with these options, and those that the deck has for all states, and the snapshot that all
+ * writers share; rank 0 says what dead runs had left there. *w is NULL with a status, and one sentence in why
+ * that names the key. */
+static state_status make_writer(saver *v, state_writer **w, const char *key, state_writer_options o,
                                 sentence *why)
 {
+    sim *s = v->sim;
     sentence note, reason = { "" };
     state_status status;
     o.writers = s->cfg->checkpoint.writers;
@@ -54,19 +56,23 @@ static state_status make_writer(state_writer **w, sim *s, const char *key, state
     *w = state_writer_create(s->top.comm, &o, &status, &note, &reason);
     if (note.text[0]) cmd_say(0, "%s", note.text);
     if (!*w) sentence_set(why, "%s: %s", key, reason.text);
+    if (*w && !v->snapshot) v->snapshot = snapshot_create(s);
     return status;
 }
 
-/* Rank 0 says which state of another problem made room. */
-static state_status begin(state_writer *w, const state_request *r, sentence *why)
+/* Begins a write of this level; rank 0 says which state of another problem made room. */
+static state_status begin(const saver *v, state_writer *w, sentence *why)
 {
-    const state_status status = state_writer_begin(w, r, why);
+    state_level level;
+    snapshot_take(v->snapshot, v->deck_text, &level);
+    const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
+    const state_status status = state_writer_begin(w, &asked, why);
     const state_stats stats = state_writer_stats(w);
     if (stats.aside.text[0]) cmd_say(0, "%s", stats.aside.text);
     return status;
 }
 
-/* Makes the writer into checkpoint.dir, as the deck says, and the snapshot. */
+/* Makes the writer into checkpoint.dir, as the deck says. */
 static state_status open_checkpoints(saver *v, sentence *why)
 {
     sim *s = v->sim;
@@ -77,14 +83,12 @@ static state_status open_checkpoints(saver *v, sentence *why)
         .keep = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every },
         .async = async && !waits,
     };
-    const state_status status = make_writer(&v->writer, s, "checkpoint.dir", o, why);
-    if (status != STATE_OK) return status;
-    if (async && waits)
+    const state_status status = make_writer(v, &v->writer, "checkpoint.dir", o, why);
+    if (status == STATE_OK && async && waits)
         plan_add_note(&s->plan, false,
                       "the steps wait while a checkpoint is written: the level is put aside where the next "
                       "one will be, since fields are in host memory");
-    v->snapshot = snapshot_create(s);
-    return STATE_OK;
+    return status;
 }
 
 void saver_close(saver *v)
@@ -128,7 +132,6 @@ void saver_poll(saver *v)
 
 bool saver_save(saver *v, bool waited_for)
 {
-    state_level level;
     if (!v->writer && open_checkpoints(v, &v->why) != STATE_OK) {
         v->stop = true;
         return false;
@@ -139,9 +142,7 @@ bool saver_save(saver *v, bool waited_for)
     const bool goes_on = state_writer_stats(v->writer).async && !waited_for;
     if (!goes_on) clock_flush(v->ticks);
     watchdog_phase("checkpoint");
-    snapshot_take(v->snapshot, v->deck_text, &level);
-    const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
-    hear(v, begin(v->writer, &asked, &v->why), waited_for);
+    hear(v, begin(v, v->writer, &v->why), waited_for);
     watchdog_phase("steps");
     if (!goes_on && !v->stop) go_on(v, true, waited_for);
     clock_tick(v->ticks, 0);
@@ -199,9 +200,9 @@ int saver_open(saver *v, bool restarted, sentence *why)
     state_status status = is_sure(c) ? open_checkpoints(v, why) : STATE_OK;
     if (status == STATE_OK && v->writer && restarted) state_writer_trust(v->writer, v->sim->level);
     if (status == STATE_OK && c->output.final[0])
-        status = make_writer(&v->final, v->sim, "output.final", final, why);
+        status = make_writer(v, &v->final, "output.final", final, why);
     if (status == STATE_OK && c->output.every > 0 && c->output.series[0])
-        status = make_writer(&v->series, v->sim, "output.series", states, why);
+        status = make_writer(v, &v->series, "output.series", states, why);
     if (status == STATE_OK && c->output.every > 0 && c->output.picture[0]) status = open_frames(v, why);
     return state_exit(status);
 }
@@ -220,13 +221,6 @@ static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
                          why);
 }
 
-static bool write_level(const saver *v, state_writer *w, sentence *why)
-{
-    state_level level;
-    sim_snapshot(v->sim, v->deck_text, &level);
-    return begin(w, &(state_request){ .level = &level }, why) == STATE_OK;
-}
-
 bool saver_keep(saver *v)
 {
     char path[STATE_PATH_BYTES + 32];
@@ -235,7 +229,7 @@ bool saver_keep(saver *v)
     clock_flush(v->ticks);
     watchdog_phase("series");
     frames_path(path, sizeof path, v->frames, v->sim->level);
-    const bool ok = (!v->series || write_level(v, v->series, &v->why)) &&
+    const bool ok = (!v->series || begin(v, v->series, &v->why) == STATE_OK) &&
                     (!v->frames[0] || draw(v->sim, path, &v->scale, &v->why));
     watchdog_phase("steps");
     clock_tick(v->ticks, 0);
@@ -247,6 +241,6 @@ bool saver_end(const saver *v, sentence *why)
 {
     const config *c = v->sim->cfg;
     picture_scale asked = asked_scale(c);
-    if (v->final && !write_level(v, v->final, why)) return false;
+    if (v->final && begin(v, v->final, why) != STATE_OK) return false;
     return !c->output.picture[0] || draw(v->sim, c->output.picture, &asked, why);
 }

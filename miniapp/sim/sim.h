@@ -120,8 +120,6 @@ state_status sim_load(sim *s, const state_info *from, sentence *why);
 /* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and
  * stay the sim's). deck_text must outlive it. */
 void sim_state_describe(sim *s, const char *deck_text, state_level *level);
-/* The same, with the cells in its buffers until the next call, and this rank's shares of the fingerprints. */
-void sim_snapshot(sim *s, const char *deck_text, state_level *level);
 
 /* The number that a reduction has left on this rank's device; waits for it. */
 uint64_t sim_result(sim *s);
@@ -193,7 +191,7 @@ double sim_bytes_moved_per_pass(const sim *s);
 /* Bytes that this rank sends then, to neighbours and in transposes. */
 double sim_sent_bytes(const sim *s);
 
-/* ---- snapshot.c: a level put aside for a checkpoint while the next steps overwrite it ---- */
+/* ---- snapshot.c: a level put aside for a state file while the next steps overwrite it ---- */
 
 typedef struct snapshot snapshot;
 snapshot *snapshot_create(sim *s); /* allocates all that is needed */

@@ -231,19 +231,14 @@ double sim_most(MPI_Comm comm, uint64_t mine)
     return x;
 }
 
-/* This rank's share. */
-static uint64_t fingerprint_share(sim *s, sim_field f)
+uint64_t sim_fingerprint(sim *s)
 {
     device *d = s->dev;
+    const sim_field f = sim_main_field(s);
     const decomp *dec = &f.grid->dec;
     DEVICE_CALL(d, fingerprint, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result,
                 main_stream(s));
-    return sim_result(s);
-}
-
-uint64_t sim_fingerprint(sim *s)
-{
-    return over_ranks(s->top.comm, fingerprint_share(s, sim_main_field(s)), MPI_SUM);
+    return over_ranks(s->top.comm, sim_result(s), MPI_SUM);
 }
 
 double sim_max_error(sim *s, sim_field field, const value *v)
@@ -275,16 +270,6 @@ int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
     *first_x = (int64_t)first % dec->nx;
     *first_y = (int64_t)first / dec->nx;
     return (int64_t)over_ranks(s->top.comm, count, MPI_SUM);
-}
-
-void sim_snapshot(sim *s, const char *deck_text, state_level *level)
-{
-    sim_state_describe(s, deck_text, level);
-    sim_field field[STATE_FIELDS_MAX];
-    for (int i = sim_level_fields(s, field); i-- > 0;) {
-        level->field[i].fingerprint = fingerprint_share(s, field[i]);
-        (void)sim_host_copy(s, field[i], i);
-    }
 }
 
 void sim_set_count_table(sim *s, value *v, const double *table)
