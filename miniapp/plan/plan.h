@@ -34,7 +34,7 @@ typedef struct plan_grid { /* one global field's layout over the ranks */
 /* One of several ways to do something, and what a trial says of it. */
 typedef struct plan_way {
     char name[64];
-    int what;       /* steps, step_form or transport_kind */
+    int what;       /* steps or transport_kind */
     bool persistent; /* the steps are those of a persistent pass */
     double weight;  /* of the seconds, in the choice */
     double seconds; /* of the slowest rank; INFINITY: it cannot be had, or was not tried, */
@@ -143,8 +143,6 @@ typedef struct plan_trial {
     /* Seconds per step in blocks of that many steps, with an exchange and nothing beside it, 1: single steps;
      * or of one way alone, of persistent passes. */
     void (*blocks)(void *context, const plan *p, plan_way way[], int count);
-    /* Seconds of a block in each of these forms. */
-    void (*forms)(void *context, const plan *p, plan_way way[], int count);
 } plan_trial;
 
 typedef struct plan_question {

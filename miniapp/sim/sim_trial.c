@@ -74,7 +74,7 @@ static bool can(void *context, const plan *p, plan_part what, transport_kind ove
 
 /* ---- passes ---- */
 
-enum { ROUNDS_LEAST = 3, FORM_PASSES = 4, PASSES_MAX = 64, EXCHANGES = 10, PERSISTENT_STEPS = 512 };
+enum { ROUNDS_LEAST = 3, PASSES_MAX = 64, EXCHANGES = 10, PERSISTENT_STEPS = 512 };
 enum { LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8, BLOCK_PASSES = 2, VISIT_SLOTS = 3 };
 /* Passes are timed together: what disturbs a machine lasts longer than a short one. */
 static const double batch_s = 2e-3;
@@ -86,7 +86,7 @@ static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: th
 typedef struct passes {
     sim *s;
     box cells;
-    const plan_way *way; /* lengths of blocks, or forms */
+    const plan_way *way; /* lengths of blocks */
     int variants;        /* of the kernel, with each of which a length is tried */
     int launches;        /* that are timed together */
     bool persistent;     /* passes, on all cells */
@@ -181,27 +181,6 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
     for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].what;
 }
 
-static double form_s(void *context, int way)
-{
-    const passes *t = context;
-    step_pass_set_form(&t->s->pass, (step_form)t->way[way].what);
-    return sim_pass_s(t->s, true, t->launches);
-}
-
-static void forms(void *context, const plan *p, plan_way way[], int count)
-{
-    sim *s = context;
-    double seconds[STEP_FORMS];
-    passes t = { .s = s, .way = way, .launches = FORM_PASSES };
-    sim_make_passes(s);
-    sim_touch(s);
-    (void)form_s(&t, 0);
-    t.launches = trial_repeats(form_s(&t, 0), batch_s, FORM_PASSES, PASSES_MAX);
-    trial_run(&(trial){ .ways = count, .warm_up = 1, .least = ROUNDS_LEAST }, form_s, &t, seconds,
-              s->top.comm);
-    for (int i = 0; i < count; i++) way[i].seconds = seconds[i];
-}
-
 /* ---- variants ---- */
 
 static device_variants *variants_of(const sim *s)
@@ -263,5 +242,5 @@ void sim_trial_choose_variant(sim *s)
 plan_trial sim_trial_of(sim *s, bool how_long)
 {
     if (!how_long) return (plan_trial){ .context = s, .can = can };
-    return (plan_trial){ s, exchange, can, blocks, forms };
+    return (plan_trial){ s, exchange, can, blocks };
 }
