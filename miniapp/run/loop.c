@@ -1,5 +1,6 @@
 #include "run/loop.h"
 
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include "base/cmd.h"
 #include "ranks/check.h"
+#include "ranks/fault.h"
 #include "ranks/timer.h"
 #include "run/watchdog.h"
 
@@ -202,6 +204,19 @@ static void progress_end(progress *p)
 
 /* ---- the loop ---- */
 
+/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory that
+ * is not allocated. */
+static void inject_device_error(sim *s)
+{
+    const int step = fault_asked("device_error");
+    if (step < 0 || s->level < step || s->top.rank != s->top.ranks - 1) return;
+    device *d = s->dev;
+    const field_shape *f = &sim_main_field(s).grid->shape;
+    DEVICE_CHECK(d, d->kind == DEVICE_HOST ? EIO : 0);
+    const void *const nowhere = (const void *)4096;
+    DEVICE_CALL(d, max_change, f, nowhere, nowhere, field_own(f), s->result, s->streams.stream[0]);
+}
+
 static bool checkpoint_due(const config *c, int64_t level)
 {
     return c->checkpoint.every > 0 && level % c->checkpoint.every == 0;
@@ -255,7 +270,7 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
     for (bool converged = false; s->level < c->time.steps && r->end == LOOP_DONE && !converged;) {
         step_probe *probe = clock_probe(v->ticks, s->level);
         const int steps = sim_advance(s, (sim_request){ steps_to_go(&l), c->time.norm_every, true, probe });
-        sim_inject_device_error(s);
+        inject_device_error(s);
         clock_tick(v->ticks, steps);
         watchdog_step(s->level);
 

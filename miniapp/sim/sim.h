@@ -127,23 +127,16 @@ uint64_t sim_result(sim *s);
 double sim_most(MPI_Comm comm, uint64_t mine);
 /* The fingerprint of the present level's main field. All ranks get it. */
 uint64_t sim_fingerprint(sim *s);
-/* max |field - v| over all ranks; NaN if any cell is. */
-double sim_max_error(sim *s, sim_field field, const value *v);
 /* The cells of the main field that are NaN or infinite, over all ranks, and the first of them in file order.
  * Takes as long as a norm, where there are some as a copy to the host. Collective. */
 int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y);
 /* Own cells in host memory, dense rows, in snapshot[slot] or in the memory of the next level; valid until the
  * slot's next use, or until the next step. */
 const void *sim_host_copy(sim *s, sim_field field, int slot);
-/* Transpose: the 1024 values of VALUE_COUNT, put where the device reads them; v->table then points there. */
-void sim_set_count_table(sim *s, value *v, const double *table);
 
 /* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier
  * fail. Else nothing. */
 void sim_inject_fault(sim *s);
-/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory
- * that is not allocated. */
-void sim_inject_device_error(sim *s);
 
 /* Where fields are in host memory and a visit to the device takes many steps, what is put aside goes where
  * the next level will be, and takes no memory of its own. No step may be taken while it is in use. */

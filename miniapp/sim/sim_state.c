@@ -1,6 +1,5 @@
 #include "sim/sim.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,14 +240,6 @@ uint64_t sim_fingerprint(sim *s)
     return over_ranks(s->top.comm, sim_result(s), MPI_SUM);
 }
 
-double sim_max_error(sim *s, sim_field field, const value *v)
-{
-    device *d = s->dev;
-    const field_shape *f = &field.grid->shape;
-    DEVICE_CALL(d, max_error, f, field.cells, v, field_own(f), s->result, main_stream(s));
-    return sim_most(s->top.comm, sim_result(s));
-}
-
 int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
 {
     device *d = s->dev;
@@ -270,27 +261,6 @@ int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
     *first_x = (int64_t)first % dec->nx;
     *first_y = (int64_t)first / dec->nx;
     return (int64_t)over_ranks(s->top.comm, count, MPI_SUM);
-}
-
-void sim_set_count_table(sim *s, value *v, const double *table)
-{
-    device *d = s->dev;
-    /* a transpose's block is its counts */
-    DEVICE_CALL(d, copy, s->formula.device_tables, table, VALUE_COUNT_TABLE * sizeof *table, main_stream(s));
-    DEVICE_CALL(d, stream_sync, main_stream(s));
-    v->table = s->formula.initial.table;
-}
-
-void sim_inject_device_error(sim *s)
-{
-    const int step = fault_asked("device_error");
-    if (step < 0 || s->level < step || s->top.rank != s->top.ranks - 1) return;
-    device *d = s->dev;
-    const sim_field field = sim_main_field(s);
-    const field_shape *f = &field.grid->shape;
-    DEVICE_CHECK(d, d->kind == DEVICE_HOST ? EIO : 0);
-    const void *const nowhere = (const void *)4096;
-    DEVICE_CALL(d, max_change, f, nowhere, nowhere, box_make(0, f->nx, 0, f->ny), s->result, main_stream(s));
 }
 
 void sim_inject_fault(sim *s)
