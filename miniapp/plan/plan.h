@@ -4,10 +4,7 @@
  * (plan_json.c), made up in tests; a dry run on a terminal does not ask for times.
  *
  * Rules are pure functions of the three, so that all ranks choose the same, and so do a run and its dry run.
- * They choose in this order, each from what stands before it: longest block of steps that may pay
- * (plan_temporal.c; of visits to the device plan_streaming.c) for which process grid, fields and memory allow
- * it (plan_layout.c); transports (plan_transport.c); streams (plan.c); steps in a block, form of a step
- * (plan_temporal.c); who feeds the steps, variant (plan.c). */
+ * plan_make (plan.c) has their order: each chooses from what stands before it. */
 #pragma once
 
 #include <stdio.h>

@@ -114,13 +114,14 @@ static bool have_time(const loop *l, int checkpoints)
     const saver *v = l->saver;
     const int block = l->sim->plan.block_steps;
     if (isinf(l->deadline_s)) return true;
-    const state_stats stats = v->writer ? state_writer_stats(v->writer) : (state_stats){ 0 };
+    const state_writer *const w = v->writer[SAVER_CHECKPOINTS];
+    const state_stats stats = w ? state_writer_stats(w) : (state_stats){ 0 };
     const double pass_s = block > 1 ? l->per_step_s * block : 0; /* nothing ends it before its time */
     double write_s = 1 + config_state_bytes(l->cfg) / slow_disk_bytes_per_s;
     if (stats.count > 0)
         write_s = 1.5 * (stats.snapshot_s + stats.write_s + (isnan(stats.verify_s) ? 0 : stats.verify_s)) /
                   (double)stats.count;
-    if (v->writer && state_writer_busy(v->writer)) checkpoints++;
+    if (w && state_writer_busy(w)) checkpoints++;
     if (l->cfg->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
     return timer_now_s() + write_s * checkpoints + margin_s <= l->deadline_s - pass_s;
 }
@@ -204,8 +205,8 @@ static void progress_end(progress *p)
 
 /* ---- the loop ---- */
 
-/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory that
- * is not allocated. */
+/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory
+ * that is not allocated. */
 static void inject_device_error(sim *s)
 {
     const int step = fault_asked("device_error");
