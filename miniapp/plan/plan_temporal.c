@@ -184,7 +184,8 @@ void plan_choose_block(plan *p, const plan_question *q)
     int best = plan_cheapest(way, count, count - 1);
     if (persistent > 1) { /* which have to win by the gain, too */
         plan_way *const last = &way[count++];
-        *last = (plan_way){ .what = persistent, .persistent = true,
+        *last = (plan_way){ .what = persistent,
+                            .persistent = true,
                             .weight = way[best].what == 1 ? 1 : 1 / trial_gain };
         snprintf(last->name, sizeof last->name, "in persistent passes of %d, with all cells in registers",
                  persistent);
@@ -224,8 +225,8 @@ static const char *choose_step_form(plan *p, const plan_question *q, sentence *w
     return why->text;
 }
 
-/* The passes of a shell cost a block more than an exchange between GPUs of a host takes: 3 % and up to 84 % in
- * 14 of 22 cases (docs/ways.md). Messages take longer, and are hidden. */
+/* The passes of a shell cost a block more than an exchange between GPUs of a host takes: 3 % and up to 84 %
+ * in 14 of 22 cases (docs/ways.md). Messages take longer, and are hidden. */
 static const char *choose_block_form(plan *p, const plan_question *q)
 {
     const bool visits = q->facts->through;

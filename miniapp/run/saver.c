@@ -22,14 +22,17 @@ static output output_of(const sim *s, saver_output which)
 {
     const config *c = s->cfg;
     output all[] = {
-        [SAVER_CHECKPOINTS] = { "checkpoint.dir", c->checkpoint.every > 0 || c->run.wall_limit_s > 0,
+        [SAVER_CHECKPOINTS] = { "checkpoint.dir",
+                                c->checkpoint.every > 0 || c->run.wall_limit_s > 0,
                                 { .folder = c->checkpoint.dir,
                                   .keep = { c->checkpoint.keep,
                                             c->checkpoint.keep_every * c->checkpoint.every },
                                   .async = c->checkpoint.async && !sim_has_free_level(s) } },
-        [SAVER_SERIES] = { "output.series", c->output.every > 0 && c->output.series[0],
+        [SAVER_SERIES] = { "output.series",
+                           c->output.every > 0 && c->output.series[0],
                            { .folder = c->output.series, .one_file_bytes = STATE_ONE_FILE_BYTES } },
-        [SAVER_FINAL] = { "output.final", c->output.final[0],
+        [SAVER_FINAL] = { "output.final",
+                          c->output.final[0],
                           { .file = c->output.final, .one_file_bytes = STATE_ONE_FILE_BYTES } },
     };
     all[which].how.writers = c->checkpoint.writers;
