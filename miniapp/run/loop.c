@@ -232,7 +232,8 @@ static int64_t steps_to_go(const loop *l)
     const int64_t to_save = least(to_next(c->checkpoint.every, level), to_next(c->output.every, level));
     const int64_t to_look = (l->next_step - level + block - 1) / block * block;
     /* every step takes its norm and none is judged: many go in one graph, whose last norm is shown */
-    const bool shown = c->time.norm_every == 1 && c->time.tolerance == 0 && s->batch && sim_norms_ride(s);
+    const bool shown = c->time.norm_every == 1 && c->time.tolerance == 0 &&
+                       s->plan.feed == CONFIG_FEED_GRAPH && sim_norms_ride(s);
     const int64_t to_norm = l->pending >= 0 && c->time.tolerance > 0 ? 1
                             : shown                                  ? INT64_MAX
                                                                      : to_next(c->time.norm_every, level);

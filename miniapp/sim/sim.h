@@ -75,7 +75,6 @@ typedef struct sim {
     step_pass pass;
     sim_transposed transposed;
     sim_persistent persistent;
-    graph_batch *batch; /* feed graph; NULL: steps are enqueued one by one */
     sim_formula formula;
 
     device_event *stamp[2];           /* timed: sim_stamp's */

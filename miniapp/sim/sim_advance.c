@@ -86,12 +86,12 @@ int sim_advance(sim *s, sim_request r)
 {
     const kind_row *kind = config_kind_of(s->cfg);
     const bool due = divides(r.norm_every, s->level + r.steps);
-    const int steps =
-        s->batch && !r.probe ? captured_at_once(s, r.steps, due) : steps_at_once(s, r.steps, due, 1);
+    const bool graphs = s->streams.feed == CONFIG_FEED_GRAPH && !r.probe;
+    const int steps = graphs ? captured_at_once(s, r.steps, due) : steps_at_once(s, r.steps, due, 1);
     const bool norm = divides(r.norm_every, s->level + steps) && takes_norm(s, steps);
     const int block = s->plan.block_steps, passes = (steps + block - 1) / block;
     /* a graph holds whole passes, and of blocks none with its norm */
-    const bool captured = s->batch && !r.probe && steps % block == 0 && (block == 1 || !norm);
+    const bool captured = graphs && steps % block == 0 && (block == 1 || !norm);
     (void)fp_default();
     s->touched = false;
 
@@ -102,10 +102,14 @@ int sim_advance(sim *s, sim_request r)
     } else if (kind->by_lines) {
         advance_sweep(s);
     } else {
-        step_job j = { .next = s->next, .cur = s->now, .steps = steps, .exchange = r.exchange,
-                       .norm = norm ? s->result : NULL, .probe = r.probe };
+        step_job j = { .next = s->next,
+                       .cur = s->now,
+                       .steps = steps,
+                       .exchange = r.exchange,
+                       .norm = norm ? s->result : NULL,
+                       .probe = r.probe };
         step_ready(&s->streams, &s->pass, &j);
-        if (captured) graph_batch_launch(s->batch, &j, passes);
+        if (captured) graph_batch_launch(&s->streams, &s->pass, &j, passes);
         else step_take(&s->streams, &s->pass, j);
         step_taken(&s->streams, &s->pass, &j, passes);
         if (passes % 2 != 0) swap_levels(s);
@@ -118,7 +122,8 @@ int sim_advance(sim *s, sim_request r)
 
 void sim_prepare_steps(sim *s)
 {
-    if (s->batch) graph_batch_prepare(s->batch, s->cfg->time.norm_every > 0 && sim_norms_ride(s));
+    if (s->plan.feed == CONFIG_FEED_GRAPH)
+        graph_batch_prepare(&s->streams, &s->pass, s->cfg->time.norm_every > 0 && sim_norms_ride(s));
 }
 
 double sim_norm(sim *s, int64_t level)

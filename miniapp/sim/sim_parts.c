@@ -66,6 +66,7 @@ void sim_make_passes(sim *s)
                       .op = &s->prob.op,
                       .streams = p->streams,
                       .block_steps = p->block_steps,
+                      .every_norm = s->cfg->time.norm_every == 1,
                       .persistent = p->persistent ? &s->persistent.memory : NULL,
                       .choice = &p->choice,
                       .comm = s->top.comm };
@@ -159,8 +160,6 @@ void sim_make_parts(sim *s)
     if (kind->transposes && !sim_make_redists(s, p->redist_transport, &why))
         check_fail(__FILE__, __LINE__, "transposes", why.text);
     s->streams.feed = p->feed;
-    if (p->feed == CONFIG_FEED_GRAPH)
-        s->batch = graph_batch_create(&s->streams, &s->pass, s->cfg->time.norm_every == 1);
 }
 
 void sim_destroy(sim *s)
@@ -170,7 +169,6 @@ void sim_destroy(sim *s)
         sim_wait(s);
         redist_destroy(&s->transposed.to);
         redist_destroy(&s->transposed.from);
-        graph_batch_destroy(&s->batch);
         peer_destroy(&s->persistent.peers);
         step_pass_destroy(&s->pass);
         step_pass_destroy(&s->transposed.pass);

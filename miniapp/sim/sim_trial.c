@@ -197,10 +197,9 @@ static double variant_s(void *context, int variant)
     sim *s = t->s;
     variants_of(s)->chosen = variant;
     if (!step_in_kernel(&s->pass)) return kernel_s(t, s->plan.block_steps);
-    graph_batch *const batch = s->batch;
-    s->batch = NULL;
+    s->streams.feed = CONFIG_FEED_SERIAL;
     const double seconds = sim_pass_s(s, true, t->launches);
-    s->batch = batch;
+    s->streams.feed = s->plan.feed;
     return seconds;
 }
 

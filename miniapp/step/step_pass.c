@@ -162,6 +162,7 @@ int64_t step_pass_moved_cells(const step_pass *p, int steps)
 
 void step_pass_destroy(step_pass *p)
 {
+    graph_batch_destroy(p);
     inkernel_pass_destroy(&p->inkernel);
     halo_destroy(&p->halo);
     halo_destroy(&p->prev_halo);

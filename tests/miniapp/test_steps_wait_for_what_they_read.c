@@ -233,7 +233,7 @@ static void set_in_kernel(sim *s)
 static void set_form(sim *s, step_form form)
 {
     const bool blocks = s->pass.of.block_steps > 1;
-    if (!s->pass.halo || s->batch || form == STEP_FORMS) return;
+    if (!s->pass.halo || s->plan.feed == CONFIG_FEED_GRAPH || form == STEP_FORMS) return;
     if (form == STEP_IN_KERNEL && !blocks) set_in_kernel(s);
     else if (form == STEP_OVERLAPPED || blocks) step_pass_set_form(&s->pass, form);
 }
