@@ -86,8 +86,7 @@ static state_status begin(const saver *v, saver_output to, sentence *why)
 {
     state_level level;
     state_writer *const w = v->writer[to];
-    snapshot_take(v->snapshot, v->deck_text, &level);
-    const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
+    const state_request asked = snapshot_take(v->snapshot, v->deck_text, &level);
     const state_status status = state_writer_begin(w, &asked, why);
     const state_stats stats = state_writer_stats(w);
     if (stats.aside.text[0]) cmd_say(0, "%s", stats.aside.text);

@@ -14,7 +14,7 @@
 #include "exchange/redist.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
-#include "state/state.h"
+#include "state/state_write.h"
 #include "step/step.h"
 #include "topology/topology.h"
 #include "transports/peer.h"
@@ -189,12 +189,9 @@ typedef struct snapshot snapshot;
 snapshot *snapshot_create(sim *s); /* allocates all that is needed */
 void snapshot_destroy(snapshot **p);
 /* Puts the level aside, described as sim_state_describe does, where what was put aside before is lost.
- * Enqueues only. */
-void snapshot_take(snapshot *p, const char *deck_text, state_level *level);
-/* state_request.ready; the owner is the snapshot. */
-bool snapshot_ready(void *owner, state_level *level, double *held_s);
-/* state_request.idle: is all done that was enqueued before snapshot_mark, or before the level was taken? */
-bool snapshot_idle(void *owner);
+ * Enqueues only. The request to write it, for which steps are idle when all is done that was enqueued before
+ * snapshot_mark, or before the level was taken. */
+state_request snapshot_take(snapshot *p, const char *deck_text, state_level *level);
 void snapshot_mark(snapshot *p);
 
 /* ---- sim_trial.c ---- */

@@ -92,7 +92,33 @@ static void bring(snapshot *p, const plan_grid *g, const void *from, int i, void
                 row_bytes, (size_t)f->ny, p->stream);
 }
 
-void snapshot_take(snapshot *p, const char *deck_text, state_level *level)
+void snapshot_mark(snapshot *p)
+{
+    DEVICE_CALL(p->dev, event_record, p->event[LAST], p->sim->streams.stream[0]);
+}
+
+static bool is_idle(void *owner)
+{
+    snapshot *p = owner;
+    bool done = false;
+    DEVICE_CALL(p->dev, event_done, p->event[LAST], &done);
+    return done;
+}
+
+static bool is_ready(void *owner, state_level *level, double *held_s)
+{
+    snapshot *p = owner;
+    device *d = p->dev;
+    bool done = false;
+    DEVICE_CALL(d, event_done, p->event[DONE], &done);
+    if (!done) return false;
+    DEVICE_CALL(d, event_sync, p->event[END]);
+    DEVICE_CALL(d, event_seconds, p->event[BEGIN], p->event[END], held_s);
+    for (int i = 0; i < level->fields; i++) level->field[i].fingerprint = p->shares_host[i];
+    return true;
+}
+
+state_request snapshot_take(snapshot *p, const char *deck_text, state_level *level)
 {
     sim_field field[STATE_FIELDS_MAX];
     device *d = p->dev;
@@ -115,30 +141,5 @@ void snapshot_take(snapshot *p, const char *deck_text, state_level *level)
     /* The level is complete, for all streams of the next step, only now. */
     step_complete(&p->sim->streams);
     snapshot_mark(p);
-}
-
-void snapshot_mark(snapshot *p)
-{
-    DEVICE_CALL(p->dev, event_record, p->event[LAST], p->sim->streams.stream[0]);
-}
-
-bool snapshot_idle(void *owner)
-{
-    snapshot *p = owner;
-    bool done = false;
-    DEVICE_CALL(p->dev, event_done, p->event[LAST], &done);
-    return done;
-}
-
-bool snapshot_ready(void *owner, state_level *level, double *held_s)
-{
-    snapshot *p = owner;
-    device *d = p->dev;
-    bool done = false;
-    DEVICE_CALL(d, event_done, p->event[DONE], &done);
-    if (!done) return false;
-    DEVICE_CALL(d, event_sync, p->event[END]);
-    DEVICE_CALL(d, event_seconds, p->event[BEGIN], p->event[END], held_s);
-    for (int i = 0; i < level->fields; i++) level->field[i].fingerprint = p->shares_host[i];
-    return true;
+    return (state_request){ level, is_ready, is_idle, p };
 }

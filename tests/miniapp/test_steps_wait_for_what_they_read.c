@@ -198,6 +198,7 @@ static void step_with_probe(sim *s)
 static void round_of(sim *s, snapshot *aside, int64_t steps)
 {
     state_level put_aside;
+    state_request asked;
     bool is_aside = false;
     double held_s;
     const int64_t end = s->level + steps, first = s->level + (steps + 3) / 4;
@@ -209,11 +210,11 @@ static void round_of(sim *s, snapshot *aside, int64_t steps)
             must(norm == truth.norm[s->level], s, "norm", norm);
         }
         if (is_aside || s->level < first) continue;
-        snapshot_take(aside, "", &put_aside);
+        asked = snapshot_take(aside, "", &put_aside);
         is_aside = true;
     }
     sim_wait(s);
-    assert_true(snapshot_ready(aside, &put_aside, &held_s));
+    assert_true(asked.ready(asked.owner, &put_aside, &held_s));
     for (int i = 0; i < put_aside.fields && config_kind_of(s->cfg)->stencil; i++)
         compare(s, put_aside.field[i].data, put_aside.step - i, "put aside"); /* it and the one before */
     compare(s, sim_host_copy(s, sim_main_field(s), 0), s->level, "the run at");
