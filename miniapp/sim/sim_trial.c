@@ -135,21 +135,6 @@ static double step_s(void *context, int way)
     return kernel_s(t, steps) / steps;
 }
 
-/* Sets the seconds of each length with its best variant. */
-static void lengths_s(passes *t, plan_way length[], int count)
-{
-    double way_s[TRIAL_WAYS_MAX];
-    t->way = length;
-    trial_run(&(trial){ .ways = count * t->variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, t, way_s,
-              t->s->top.comm);
-    t->s->dev->temporal_variants.chosen = 0;
-    for (int i = 0; i < count; i++) {
-        length[i].seconds = INFINITY;
-        for (int v = 0; v < t->variants; v++)
-            length[i].seconds = fmin(length[i].seconds, way_s[i * t->variants + v]);
-    }
-}
-
 static double exchanges_s(void *context, int way) { return sim_exchange_s(context, EXCHANGES); }
 
 /* Small boxes are launched several times in a row, as in a run, so that the host's share of a launch does not
@@ -160,22 +145,26 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
     sim *s = context;
     const bool host = s->dev->kind == DEVICE_HOST, persistent = way->persistent;
     const decomp *dec = &p->grid.dec;
-    box cells = field_own(&p->grid.shape);
+    const double rank_cells = (double)dec->nx * (double)dec->ny / s->top.ranks;
+    passes t = { s, field_own(&p->grid.shape), way, .variants = 1, .launches = 1, .persistent = persistent };
+    double way_s[TRIAL_WAYS_MAX], exchange_s;
     sim_make_passes(s);
-    way->seconds = INFINITY;
+    for (int i = 0; i < count; i++) way[i].seconds = INFINITY;
     if (persistent && !sim_make_persistent(s, &way->why)) return;
     if (host && !config_two_d(s->cfg))
-        cells.x1 = box_width(cells) > host_cells ? cells.x0 + host_cells : cells.x1;
-    else if (host && box_cells(cells) > host_cells) cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
+        t.cells.x1 = box_width(t.cells) > host_cells ? t.cells.x0 + host_cells : t.cells.x1;
+    else if (host && box_cells(t.cells) > host_cells)
+        t.cells.y1 = t.cells.y0 + host_cells / box_width(t.cells) + 1;
     sim_touch(s);
-    const double rank_cells = (double)dec->nx * (double)dec->ny / s->top.ranks;
-    const int launches = persistent ? trial_repeats(way->what, PERSISTENT_STEPS, 1, PERSISTENT_STEPS)
-                         : host     ? 1
-                                    : trial_repeats(rank_cells, LAUNCH_CELLS, 1, LAUNCHES_MAX);
-    lengths_s(&(passes){ .s = s, .cells = cells, .launches = launches, .persistent = persistent,
-                         .variants = launches > 1 && !persistent ? block_variants(s) : 1 }, way, count);
-    if (persistent || box_cells(cells) < sim_own_cells(s)) return;
-    double exchange_s;
+    if (persistent) t.launches = trial_repeats(way->what, PERSISTENT_STEPS, 1, PERSISTENT_STEPS);
+    else if (!host) t.launches = trial_repeats(rank_cells, LAUNCH_CELLS, 1, LAUNCHES_MAX);
+    if (!persistent && t.launches > 1) t.variants = block_variants(s);
+    trial_run(&(trial){ .ways = count * t.variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, &t, way_s,
+              s->top.comm);
+    s->dev->temporal_variants.chosen = 0;
+    for (int i = 0; i < count * t.variants; i++)
+        way[i / t.variants].seconds = fmin(way[i / t.variants].seconds, way_s[i]);
+    if (persistent || box_cells(t.cells) < sim_own_cells(s)) return;
     trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s,
               s->top.comm);
     for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].what;
