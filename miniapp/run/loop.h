@@ -107,7 +107,6 @@ typedef struct saver { /* lives as long as the sim; before it is opened all else
     state_writer *writer[SAVER_OUTPUTS]; /* NULL: not asked for; of checkpoints until one is sure to come */
     picture_scale scale;                 /* of the frames, */
     char frames[STATE_PATH_BYTES];       /* whose folder this is */
-    snapshot *snapshot;                  /* of all writers; NULL: there is none */
     int64_t written;                     /* checkpoints that it has heard of */
     bool failure_said;
     bool no_folder;  /* there can be no checkpoint, and no time limit of Slurm ends the run */

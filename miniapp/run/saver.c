@@ -59,7 +59,7 @@ int saver_check_folders(saver *v, sentence *why)
     return 0;
 }
 
-/* Makes a writer, and the snapshot that all writers share; rank 0 says what dead runs had left there. There
+/* Makes a writer, and what a snapshot needs; rank 0 says what dead runs had left there. There
  * is none with a status, and one sentence in why that names the key. */
 static state_status make_writer(saver *v, saver_output which, sentence *why)
 {
@@ -73,7 +73,7 @@ static state_status make_writer(saver *v, saver_output which, sentence *why)
         sentence_set(why, "%s: %s", o.key, reason.text);
         return status;
     }
-    if (!v->snapshot) v->snapshot = snapshot_create(s);
+    snapshot_prepare(s);
     if (which == SAVER_CHECKPOINTS && s->cfg->checkpoint.async && !o.how.async)
         plan_add_note(&s->plan, false,
                       "the steps wait while a checkpoint is written: the level is put aside where the next "
@@ -86,7 +86,7 @@ static state_status begin(const saver *v, saver_output to, sentence *why)
 {
     state_level level;
     state_writer *const w = v->writer[to];
-    const state_request asked = snapshot_take(v->snapshot, v->deck_text, &level);
+    const state_request asked = snapshot_take(v->sim, v->deck_text, &level);
     const state_status status = state_writer_begin(w, &asked, why);
     const state_stats stats = state_writer_stats(w);
     if (stats.aside.text[0]) cmd_say(0, "%s", stats.aside.text);
@@ -96,7 +96,6 @@ static state_status begin(const saver *v, saver_output to, sentence *why)
 void saver_close(saver *v)
 {
     for (int i = 0; i < SAVER_OUTPUTS; i++) state_writer_destroy(&v->writer[i]);
-    snapshot_destroy(&v->snapshot);
 }
 
 /* Updates the run after a write, or after none. waited_for: exit 75 promises this file. */
@@ -121,7 +120,7 @@ static void go_on(saver *v, bool wait, bool waited_for)
     state_writer *const w = v->writer[SAVER_CHECKPOINTS];
     const bool busy = state_writer_busy(w);
     if (busy) watchdog_phase(wait ? "waiting for a checkpoint" : "ending a checkpoint");
-    if (busy && wait) snapshot_mark(v->snapshot);
+    if (busy && wait) snapshot_mark(v->sim);
     hear(v, (wait ? state_writer_wait : state_writer_poll)(w, &v->why), waited_for);
     if (busy) watchdog_phase("steps");
 }

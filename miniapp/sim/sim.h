@@ -56,6 +56,15 @@ typedef struct sim_persistent {
     persistent_memory memory; /* this rank's, and that of those that own the rows above and below */
 } sim_persistent;
 
+/* A level put aside (snapshot.c). */
+enum { SIM_ASIDE_EVENTS = 4 };
+typedef struct sim_aside {
+    device_stream *stream;          /* of low priority; NULL: nothing is prepared */
+    device_event *event[SIM_ASIDE_EVENTS];
+    void *copy[STATE_FIELDS_MAX];   /* device memory, laid out as the fields; NULL: copied directly */
+    uint64_t *shares, *shares_host; /* fingerprints of the own cells, on the device and on the host */
+} sim_aside;
+
 /* Does MPI take device buffers? */
 typedef struct sim_aware {
     bool known, works;
@@ -85,6 +94,7 @@ typedef struct sim {
     int64_t level;                    /* now's: steps done since step 0 */
     int64_t passes;                   /* that made levels, each of a block of steps */
     int64_t norm_level;               /* whose norm came with its step last; -1: none has */
+    sim_aside aside;
     sim_aware aware;
     sim_create_seconds created;
 } sim;
@@ -185,14 +195,13 @@ double sim_sent_bytes(const sim *s);
 
 /* ---- snapshot.c: a level put aside for a state file while the next steps overwrite it ---- */
 
-typedef struct snapshot snapshot;
-snapshot *snapshot_create(sim *s); /* allocates all that is needed */
-void snapshot_destroy(snapshot **p);
+void snapshot_prepare(sim *s); /* allocates all that is needed; once */
+void snapshot_destroy(sim *s);
 /* Puts the level aside, described as sim_state_describe does, where what was put aside before is lost.
  * Enqueues only. The request to write it, for which steps are idle when all is done that was enqueued before
  * snapshot_mark, or before the level was taken. */
-state_request snapshot_take(snapshot *p, const char *deck_text, state_level *level);
-void snapshot_mark(snapshot *p);
+state_request snapshot_take(sim *s, const char *deck_text, state_level *level);
+void snapshot_mark(sim *s);
 
 /* ---- sim_trial.c ---- */
 

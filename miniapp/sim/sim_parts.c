@@ -170,6 +170,7 @@ void sim_destroy(sim *s)
         redist_destroy(&s->transposed.to);
         redist_destroy(&s->transposed.from);
         peer_destroy(&s->persistent.peers);
+        snapshot_destroy(s);
         step_pass_destroy(&s->pass);
         step_pass_destroy(&s->transposed.pass);
         step_streams_destroy(&s->streams);

@@ -195,7 +195,7 @@ static void step_with_probe(sim *s)
 
 /* Steps are enqueued, and within a round the test waits for nothing. A quarter of them comes before the level
  * that is put aside: two launches at least come behind it, of which the second overwrites that level. */
-static void round_of(sim *s, snapshot *aside, int64_t steps)
+static void round_of(sim *s, int64_t steps)
 {
     state_level put_aside;
     state_request asked;
@@ -210,7 +210,7 @@ static void round_of(sim *s, snapshot *aside, int64_t steps)
             must(norm == truth.norm[s->level], s, "norm", norm);
         }
         if (is_aside || s->level < first) continue;
-        asked = snapshot_take(aside, "", &put_aside);
+        asked = snapshot_take(s, "", &put_aside);
         is_aside = true;
     }
     sim_wait(s);
@@ -246,14 +246,13 @@ static void run_as(const way *w)
     set_form(&s, w->form);
     if (s.dev->kind == DEVICE_HOST) device_defer(s.dev, w->seed + (unsigned)s.top.rank);
     initialise(&s);
-    snapshot *aside = snapshot_create(&s);
+    snapshot_prepare(&s);
     for (int n = 0; s.level < STEPS; n++) {
         const int64_t left = STEPS - s.level, steps = 4 + (w->seed + 7u * (unsigned)n) % 21;
-        round_of(&s, aside, left < steps ? left : steps);
+        round_of(&s, left < steps ? left : steps);
         if (n % 2 == 0 && s.level < STEPS && config_kind_of(&w->c)->transposes == 0) step_with_probe(&s);
     }
     if (s.dev->kind == DEVICE_HOST) assert_true(deferred.streams > 1); /* one alone has one order */
-    snapshot_destroy(&aside);
     sim_destroy(&s);
 }
 
