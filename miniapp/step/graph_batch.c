@@ -15,15 +15,6 @@ _Static_assert(ALONE + 1 == GRAPH_BATCH_KINDS, "kinds of graphs");
 /* With in-kernel exchange arguments repeat every INKERNEL_EPOCHS steps; else the fields alternate. */
 static int epochs(const step_pass *p) { return step_in_kernel(p) ? INKERNEL_EPOCHS : 2; }
 
-void graph_batch_destroy(step_pass *p)
-{
-    for (int epoch = 0; epoch < INKERNEL_EPOCHS; epoch++)
-        for (int size = 0; size < GRAPH_BATCH_SIZES; size++)
-            for (int kind = 0; kind < GRAPH_BATCH_KINDS; kind++)
-                if (p->graph[epoch][size][kind])
-                    DEVICE_CALL(p->of.dev, graph_destroy, &p->graph[epoch][size][kind]);
-}
-
 static device_graph *graph_of(step_streams *s, step_pass *p, int epoch, int size, int kind)
 {
     device *d = s->dev;

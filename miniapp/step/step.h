@@ -194,7 +194,6 @@ void step_exchange(step_streams *s, step_pass *p, step_levels cur);
  * every power of two of steps up to GRAPH_BATCH_STEPS_MAX, for every epoch of the level it starts from, and
  * for every slot of norms; what else changes from step to step (the parity of inboxes) is counted on the
  * device. Only for halos whose transports need no host. */
-void graph_batch_destroy(step_pass *p);
 /* Captures what is not yet, so that nothing is left to the loop. change: with norms, too. */
 void graph_batch_prepare(step_streams *s, step_pass *p, bool change);
 /* `steps` of these steps, the first one's as step_ready leaves it. With norms, of which rides.of is set, the
