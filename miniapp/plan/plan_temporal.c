@@ -225,8 +225,8 @@ static const char *choose_step_form(plan *p, const plan_question *q, sentence *w
     return why->text;
 }
 
-/* The passes of a shell cost a block more than an exchange between GPUs of a host takes: 3 % and up to 84 %
- * in 14 of 22 cases (docs/ways.md). Messages take longer, and are hidden. */
+/* The passes of a shell cost a block more than an exchange between GPUs of a host takes: in 14 of 22 cases 3
+ * to 84 % of the block (docs/ways.md). Messages take longer, and are hidden. */
 static const char *choose_block_form(plan *p, const plan_question *q)
 {
     const bool visits = q->facts->through;

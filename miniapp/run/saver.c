@@ -59,8 +59,8 @@ int saver_check_folders(saver *v, sentence *why)
     return 0;
 }
 
-/* Makes a writer, and what a snapshot needs; rank 0 says what dead runs had left there. There
- * is none with a status, and one sentence in why that names the key. */
+/* Makes a writer, and what a snapshot needs; rank 0 says what dead runs had left there. There is none with a
+ * status, and one sentence in why that names the key. */
 static state_status make_writer(saver *v, saver_output which, sentence *why)
 {
     sim *s = v->sim;

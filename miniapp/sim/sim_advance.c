@@ -95,12 +95,8 @@ int sim_advance(sim *s, sim_request r)
     } else if (kind->by_lines) {
         advance_sweep(s);
     } else {
-        step_job j = { .next = s->next,
-                       .cur = s->now,
-                       .steps = steps,
-                       .exchange = r.exchange,
-                       .norm = norm ? s->result : NULL,
-                       .probe = r.probe };
+        step_job j = { .next = s->next, .cur = s->now, .steps = steps, .exchange = r.exchange,
+                       .norm = norm ? s->result : NULL, .probe = r.probe };
         step_ready(&s->streams, &s->pass, &j);
         if (captured) graph_batch_launch(&s->streams, &s->pass, &j, passes);
         else step_take(&s->streams, &s->pass, j);
