@@ -22,7 +22,7 @@ static verify_result judge(double max_error, double bound)
     return (verify_result){ !(max_error <= bound) ? VERIFY_FAILED : VERIFY_EXACT, max_error, bound, { "" } };
 }
 
-/* The error of a field of counts, whose values are put where the device reads its tables: it has no others. */
+/* The error of a field of counts, which are put where the device reads its tables: it has no others. */
 static double count_error(sim *s, sim_field field, const double table[VALUE_COUNT_TABLE])
 {
     const decomp *dec = &field.grid->dec;
