@@ -106,7 +106,8 @@ static void gather_report(run *r, const loop_result *l)
     out->steps.histogram = timer_histogram_of(t->sample_s, t->samples, out->steps.s.min, out->steps.s.max);
     /* of all steps, kept or not */
     if (t->total_steps > 0) out->steps.s.mean = t->total_s / (double)t->total_steps;
-    if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
+    const state_writer *const w = r->checkpoints.writer[SAVER_CHECKPOINTS];
+    if (w) out->checkpoints = state_writer_stats(w);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;

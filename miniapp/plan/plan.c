@@ -8,15 +8,15 @@
 
 static const char one_order[] = "rows stream through the device in one order";
 
-/* lone_feed: who feeds steps that are taken one by one. */
+/* Also who feeds the steps until the last choice. */
 static void choose_streams(plan *p, const plan_question *q)
 {
     const config_feed asked = q->cfg->run.feed;
     const int lanes = q->cfg->run.streams;
     const bool host = q->facts->device == DEVICE_HOST, visits = q->facts->through != NULL;
     const bool open = asked == CONFIG_FEED_AUTO || asked == CONFIG_FEED_GRAPH;
-    p->lone_feed = visits || (open && host) ? CONFIG_FEED_SERIAL : open ? CONFIG_FEED_OPENMP : asked;
-    const int threads = host && p->lone_feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
+    p->feed = visits || (open && host) ? CONFIG_FEED_SERIAL : open ? CONFIG_FEED_OPENMP : asked;
+    const int threads = host && p->feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
     p->streams = visits ? 1 : lanes > 0 ? lanes : threads < STEP_STREAMS_MAX ? threads : STEP_STREAMS_MAX;
     if (visits && lanes > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", lanes, one_order);
     sentence_set(&p->because[PLAN_STREAMS], "%s",
@@ -49,12 +49,12 @@ static void choose_feed(plan *p, const plan_question *q)
     const bool host = q->facts->device == DEVICE_HOST, persistent = p->persistent && (open || graph),
                serial = q->facts->through || persistent;
     sentence none = { "" };
-    if (serial) p->lone_feed = CONFIG_FEED_SERIAL;
-    if (serial)
+    if (serial) {
+        p->feed = CONFIG_FEED_SERIAL;
         sentence_set(&none, "%s", persistent ? "a launch takes all steps of a persistent pass" : one_order);
-    p->feed = p->lone_feed;
-    if (!serial && (graph || (open && !q->cfg->output.trace[0])) && graphs_serve(p, q, &none))
+    } else if ((graph || (open && !q->cfg->output.trace[0])) && graphs_serve(p, q, &none)) {
         p->feed = CONFIG_FEED_GRAPH;
+    }
     if (none.text[0] && !open && asked != p->feed)
         plan_add_note(p, true, "run.feed = %s: %s; using %s", config_feed_name(asked), none.text,
                       config_feed_name(p->feed));

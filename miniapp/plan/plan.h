@@ -4,10 +4,7 @@
  * (plan_json.c), made up in tests; a dry run on a terminal does not ask for times.
  *
  * Rules are pure functions of the three, so that all ranks choose the same, and so do a run and its dry run.
- * They choose in this order, each from what stands before it: longest block of steps that may pay
- * (plan_temporal.c; of visits to the device plan_streaming.c) for which process grid, fields and memory allow
- * it (plan_layout.c); transports (plan_transport.c); streams (plan.c); steps in a block, form of a step
- * (plan_temporal.c); who feeds the steps, variant (plan.c). */
+ * plan_make (plan.c) has their order: each chooses from what stands before it. */
 #pragma once
 
 #include <stdio.h>
@@ -34,10 +31,11 @@ typedef struct plan_grid { /* one global field's layout over the ranks */
 /* One of several ways to do something, and what a trial says of it. */
 typedef struct plan_way {
     char name[64];
-    int what;       /* steps, step_form or transport_kind */
-    double weight;  /* of the seconds, in the choice */
-    double seconds; /* of the slowest rank; INFINITY: it cannot be had, or was not tried, */
-    sentence why;   /* ... since: a sentence part */
+    int what;        /* steps or transport_kind */
+    bool persistent; /* the steps are those of a persistent pass */
+    double weight;   /* of the seconds, in the choice */
+    double seconds;  /* of the slowest rank; INFINITY: it cannot be had, or was not tried, */
+    sentence why;    /* ... since: a sentence part */
 } plan_way;
 
 /* The halo, whose links take the transport that is best for their kind, and the trials of these. */
@@ -82,7 +80,7 @@ typedef struct plan {
     transport_kind transport; /* of most links; of the redistributions where there are no halos */
     transport_choice choice, transposed_choice; /* of this rank's links, over either grid */
     transport_kind redist_transport;
-    config_feed feed, lone_feed; /* lone_feed: of steps that are taken one by one where feed is GRAPH */
+    config_feed feed;
     int streams;
     int variant;
     const char *variant_name; /* NULL: not chosen yet */
@@ -139,14 +137,9 @@ typedef struct plan_trial {
     void (*exchange)(void *context, plan *p, link_kind kind, const transport_kind over[], int count);
     /* Can it be had? False with the reason as a sentence part. */
     bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);
-    /* Seconds per step in blocks of that many steps, with an exchange and nothing beside it; the last is 1:
-     * single steps. */
+    /* Seconds per step in blocks of that many steps, with an exchange and nothing beside it, 1: single steps;
+     * or of one way alone, of persistent passes. */
     void (*blocks)(void *context, const plan *p, plan_way way[], int count);
-    /* Seconds per step in persistent passes of that many; INFINITY, with the reason as a sentence part: they
-     * cannot be had. */
-    double (*persistent)(void *context, const plan *p, int steps, sentence *why);
-    /* Seconds of a block in each of these forms. */
-    void (*forms)(void *context, const plan *p, plan_way way[], int count);
 } plan_trial;
 
 typedef struct plan_question {

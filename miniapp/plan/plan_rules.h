@@ -12,8 +12,8 @@ bool plan_make_window(plan *p, const plan_question *q, sentence *why);
 void plan_explain_streaming(plan *p, const plan_question *q);
 
 /* plan_temporal.c. The way whose seconds, weighted, are fewest; `otherwise` unless another has fewer.
- * plan_say_ways: adds the seconds of each, and which would be taken in place of the chosen one if they were a
- * little faster, up to TRIAL_CLOSE. */
+ * plan_say_ways: adds the seconds of each, which would be taken in place of the chosen one if they were a
+ * little faster, up to TRIAL_CLOSE, and why the others cannot be had. */
 int plan_cheapest(const plan_way way[], int count, int otherwise);
 void plan_say_ways(sentence *because, const plan_way way[], int count, int chosen);
 

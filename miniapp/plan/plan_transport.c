@@ -46,7 +46,7 @@ static bool count_links(plan_exchange *e, const plan_facts *f, const plan_grid *
 /* Half of peer's exchange counts: a step over peer that is one launch hides all of it but the stores. */
 static const double peer_weight = 0.5;
 
-static void make_ways(plan_exchange *e)
+static void make_ways(plan_exchange *e, transport_kind asked)
 {
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
@@ -55,6 +55,8 @@ static void make_ways(plan_exchange *e)
             snprintf(way->name, sizeof way->name, "over %s %s", transport_kind_name(t), link_kind_name[kind]);
             if (kind == LINK_BETWEEN_HOSTS && transport_traits_of(t)->one_host)
                 sentence_set(&way->why, "it does not reach other hosts");
+            else if (t != asked && transport_traits_of(t)->left_out)
+                sentence_set(&way->why, "%s", transport_traits_of(t)->left_out);
         }
 }
 
@@ -66,16 +68,6 @@ static void try_these(plan *p, const plan_question *q, link_kind kind, const tra
     for (; *over != TRANSPORT_AUTO; over++)
         if (!p->exchange.way[kind][*over].why.text[0]) there[n++] = *over;
     if (n > 0) q->trial->exchange(q->trial->context, p, kind, there, n);
-}
-
-/* Why it does not serve every kind of link that there is; "": it does, or was not tried. */
-static const char *left_out(const plan_exchange *e, transport_kind t)
-{
-    const char *const untried = transport_traits_of(t)->left_out;
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-        if (e->links[kind] > 0 && isinf(e->way[kind][t].seconds))
-            return untried && !e->way[kind][t].why.text[0] ? untried : e->way[kind][t].why.text;
-    return "";
 }
 
 /* ---- the choice ---- */
@@ -123,10 +115,6 @@ static void explain_trials(const plan_exchange *e, sentence *because)
         before = "; ";
     }
     sentence_add(because, "; half of peer's time counts, since its stores hide behind the step");
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        const char *const why = left_out(e, t);
-        if (why[0]) sentence_add(because, "; not %s: %s", transport_kind_name(t), why);
-    }
 }
 
 /* The halo that has neighbours is tried: of a sweep's two, the first that has any. */
@@ -140,7 +128,7 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
                      p->block_steps > 1 || q->op->form == STENCIL_BOX) &&
         !(row->by_lines && count_links(e, f, &p->transposed_grid, radius, false)))
         return;
-    make_ways(e);
+    make_ways(e, asked);
     e->tried = asked != TRANSPORT_STAGED && q->trial->exchange;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         if (e->links[kind] > 0) choose_of_kind(p, q, kind, asked);

@@ -1,5 +1,6 @@
 #include "run/loop.h"
 
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include "base/cmd.h"
 #include "ranks/check.h"
+#include "ranks/fault.h"
 #include "ranks/timer.h"
 #include "run/watchdog.h"
 
@@ -17,10 +19,9 @@ typedef struct loop {
     sim *sim;
     const config *cfg;
     loop_result result;
-    int64_t pending;              /* the level whose norm is still to be read; -1: none */
-    double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
-    int64_t next_step, last_step; /* when the ranks look at their flags next, and looked last */
-    double last_s, per_step_s;
+    int64_t pending;   /* the level whose norm is still to be read; -1: none */
+    double deadline_s; /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
+    int64_t next_step; /* when the ranks look at their flags next */
 } loop;
 
 /* ---- norms ---- */
@@ -112,13 +113,14 @@ static bool have_time(const loop *l, int checkpoints)
     const saver *v = l->saver;
     const int block = l->sim->plan.block_steps;
     if (isinf(l->deadline_s)) return true;
-    const state_stats stats = v->writer ? state_writer_stats(v->writer) : (state_stats){ 0 };
-    const double pass_s = block > 1 ? l->per_step_s * block : 0; /* nothing ends it before its time */
+    const state_writer *const w = v->writer[SAVER_CHECKPOINTS];
+    const state_stats stats = w ? state_writer_stats(w) : (state_stats){ 0 };
+    const double pass_s = block > 1 ? v->ticks->step_s * block : 0; /* nothing ends it before its time */
     double write_s = 1 + config_state_bytes(l->cfg) / slow_disk_bytes_per_s;
     if (stats.count > 0)
         write_s = 1.5 * (stats.snapshot_s + stats.write_s + (isnan(stats.verify_s) ? 0 : stats.verify_s)) /
                   (double)stats.count;
-    if (v->writer && state_writer_busy(v->writer)) checkpoints++;
+    if (w && state_writer_busy(w)) checkpoints++;
     if (l->cfg->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
     return timer_now_s() + write_s * checkpoints + margin_s <= l->deadline_s - pass_s;
 }
@@ -135,17 +137,13 @@ static loop_end reason_to_leave(const loop *l, bool due)
 static loop_end look_around(loop *l, bool due)
 {
     const topology *top = &l->sim->top;
-    const int64_t level = l->sim->level, taken = level - l->last_step;
+    const int64_t level = l->sim->level;
+    const double step_s = l->saver->ticks->step_s;
     if (level == l->cfg->time.steps || isinf(l->deadline_s)) due = false;
     if (level < l->next_step && !due) return LOOP_DONE;
-    const double now_s = timer_now_s(), passed_s = now_s - l->last_s;
-    l->per_step_s = passed_s / (double)(taken > 0 ? taken : 1);
-    const double steps = fmin(look_every_s / fmax(l->per_step_s, 1e-9), 2.0 * (double)taken + 1);
-    int64_t mine[2] = { reason_to_leave(l, due), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
-            all[2];
+    const double steps = step_s > 0 ? fmin(fmax(look_every_s / step_s, 1), 1e9) : 1;
+    int64_t mine[2] = { reason_to_leave(l, due), top->rank == 0 ? (int64_t)steps : 0 }, all[2];
     MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, top->comm));
-    l->last_s = now_s;
-    l->last_step = level;
     l->next_step = level + all[1];
     return (loop_end)all[0];
 }
@@ -202,6 +200,19 @@ static void progress_end(progress *p)
 
 /* ---- the loop ---- */
 
+/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory
+ * that is not allocated. */
+static void inject_device_error(sim *s)
+{
+    const int step = fault_asked("device_error");
+    if (step < 0 || s->level < step || s->top.rank != s->top.ranks - 1) return;
+    device *d = s->dev;
+    const field_shape *f = &sim_main_field(s).grid->shape;
+    DEVICE_CHECK(d, d->kind == DEVICE_HOST ? EIO : 0);
+    const void *const nowhere = (const void *)4096;
+    DEVICE_CALL(d, max_change, f, nowhere, nowhere, field_own(f), s->result, s->streams.stream[0]);
+}
+
 static bool checkpoint_due(const config *c, int64_t level)
 {
     return c->checkpoint.every > 0 && level % c->checkpoint.every == 0;
@@ -221,7 +232,8 @@ static int64_t steps_to_go(const loop *l)
     const int64_t to_save = least(to_next(c->checkpoint.every, level), to_next(c->output.every, level));
     const int64_t to_look = (l->next_step - level + block - 1) / block * block;
     /* every step takes its norm and none is judged: many go in one graph, whose last norm is shown */
-    const bool shown = c->time.norm_every == 1 && c->time.tolerance == 0 && s->batch && sim_norms_ride(s);
+    const bool shown = c->time.norm_every == 1 && c->time.tolerance == 0 &&
+                       s->plan.feed == CONFIG_FEED_GRAPH && sim_norms_ride(s);
     const int64_t to_norm = l->pending >= 0 && c->time.tolerance > 0 ? 1
                             : shown                                  ? INT64_MAX
                                                                      : to_next(c->time.norm_every, level);
@@ -246,16 +258,14 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
     MPI_CHECK(MPI_Allreduce(&mine_s, &l.deadline_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
     const double begin_s = timer_now_s();
     l.deadline_s += begin_s;
-    l.last_step = first;
     l.next_step = first + 1;
-    l.last_s = begin_s;
     clock_tick(v->ticks, 0);
     if (saver_keeps(c, first) && !saver_keep(v)) r->end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r->end == LOOP_DONE && !converged;) {
         step_probe *probe = clock_probe(v->ticks, s->level);
         const int steps = sim_advance(s, (sim_request){ steps_to_go(&l), c->time.norm_every, true, probe });
-        sim_inject_device_error(s);
+        inject_device_error(s);
         clock_tick(v->ticks, steps);
         watchdog_step(s->level);
 

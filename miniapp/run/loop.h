@@ -99,16 +99,15 @@ int dry_run(sim *s, const request *ask, sentence *why);
  * Levels that the run keeps, for which the steps wait and which count as none: every output.every steps, from
  * step 0 on, a state file in output.series and a frame of output.picture; the last one as output.final and
  * output.picture. */
+typedef enum saver_output { SAVER_CHECKPOINTS, SAVER_SERIES, SAVER_FINAL, SAVER_OUTPUTS } saver_output;
 typedef struct saver { /* lives as long as the sim; before it is opened all else is zero */
     sim *sim;
     clock_steps *ticks;    /* of the steps, which leaves out what holds them up */
     const char *deck_text; /* the resolved deck, stored in every state file; none of the three is owned */
-    state_writer *writer;  /* of checkpoints; NULL until one is sure to come */
-    state_writer *series, *final;  /* into output.series, of output.final; NULL: not asked for */
-    picture_scale scale;           /* of the frames, */
-    char frames[STATE_PATH_BYTES]; /* whose folder this is */
-    snapshot *snapshot;
-    int64_t written; /* checkpoints that it has heard of */
+    state_writer *writer[SAVER_OUTPUTS]; /* NULL: not asked for; of checkpoints until one is sure to come */
+    picture_scale scale;                 /* of the frames, */
+    char frames[STATE_PATH_BYTES];       /* whose folder this is */
+    int64_t written;                     /* checkpoints that it has heard of */
     bool failure_said;
     bool no_folder;  /* there can be no checkpoint, and no time limit of Slurm ends the run */
     bool stop;       /* a write failed and the run is to end; ranks may learn of it at different steps */

@@ -11,94 +11,97 @@
 #include "run/watchdog.h"
 #include "state/state_folder.h"
 
-/* Is a checkpoint asked for: at steps, or at a time limit of the deck? */
-static bool is_sure(const config *c) { return c->checkpoint.every > 0 || c->run.wall_limit_s > 0; }
+/* An output of states. */
+typedef struct output {
+    const char *key;
+    bool sure; /* has work: else a signal's checkpoint alone */
+    state_writer_options how;
+} output;
+
+static output output_of(const sim *s, saver_output which)
+{
+    const config *c = s->cfg;
+    output all[] = {
+        [SAVER_CHECKPOINTS] = { "checkpoint.dir",
+                                c->checkpoint.every > 0 || c->run.wall_limit_s > 0,
+                                { .folder = c->checkpoint.dir,
+                                  .keep = { c->checkpoint.keep,
+                                            c->checkpoint.keep_every * c->checkpoint.every },
+                                  .async = c->checkpoint.async && !sim_has_free_level(s) } },
+        [SAVER_SERIES] = { "output.series",
+                           c->output.every > 0 && c->output.series[0],
+                           { .folder = c->output.series, .one_file_bytes = STATE_ONE_FILE_BYTES } },
+        [SAVER_FINAL] = { "output.final",
+                          c->output.final[0],
+                          { .file = c->output.final, .one_file_bytes = STATE_ONE_FILE_BYTES } },
+    };
+    all[which].how.writers = c->checkpoint.writers;
+    all[which].how.verify = c->checkpoint.verify;
+    return all[which];
+}
 
 int saver_check_folders(saver *v, sentence *why)
 {
     sim *s = v->sim;
-    const config *c = s->cfg;
-    char folder[STATE_PATH_BYTES];
-    replace_directory_of(folder, sizeof folder, c->output.final);
-    const struct {
-        const char *key, *dir;
-        bool used;
-    } all[] = { { "checkpoint.dir", c->checkpoint.dir, true }, /* where a signal's goes, too */
-                { "output.series", c->output.series, c->output.every > 0 && c->output.series[0] },
-                { "output.final", folder, c->output.final[0] } };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (!all[i].used) continue;
+    for (saver_output i = 0; i < SAVER_OUTPUTS; i++) {
+        const output o = output_of(s, i);
+        char folder[STATE_PATH_BYTES];
         sentence reason;
-        const state_status status = state_is_shared(s->top.comm, all[i].dir, &reason);
-        const bool never_due = i == 0 && !is_sure(c);
-        v->no_folder = v->no_folder || (never_due && status != STATE_OK);
-        if (status != STATE_OK && never_due)
-            plan_add_note(&s->plan, false, "%s: %s; a signal would end this run without a checkpoint",
-                          all[i].key, reason.text);
-        if (status == STATE_OK || never_due) continue;
-        sentence_set(why, "%s: %s", all[i].key, reason.text);
-        return state_exit(status);
+        if (!o.sure && i != SAVER_CHECKPOINTS) continue;
+        if (o.how.file) replace_directory_of(folder, sizeof folder, o.how.file);
+        const state_status status = state_is_shared(s->top.comm, o.how.file ? folder : o.how.folder, &reason);
+        if (status == STATE_OK) continue;
+        sentence_set(why, "%s: %s", o.key, reason.text);
+        if (o.sure) return state_exit(status);
+        v->no_folder = true;
+        plan_add_note(&s->plan, false, "%s; a signal would end this run without a checkpoint", why->text);
     }
     return 0;
 }
 
-/* Makes a writer with these options, and those that the deck has for all states; rank 0 says what dead runs
- * had left there. *w is NULL with a status, and one sentence in why that names the key. */
-static state_status make_writer(state_writer **w, sim *s, const char *key, state_writer_options o,
-                                sentence *why)
+/* Makes a writer, and what a snapshot needs; rank 0 says what dead runs had left there. There is none with a
+ * status, and one sentence in why that names the key. */
+static state_status make_writer(saver *v, saver_output which, sentence *why)
 {
+    sim *s = v->sim;
+    const output o = output_of(s, which);
     sentence note, reason = { "" };
     state_status status;
-    o.writers = s->cfg->checkpoint.writers;
-    o.verify = s->cfg->checkpoint.verify;
-    *w = state_writer_create(s->top.comm, &o, &status, &note, &reason);
+    v->writer[which] = state_writer_create(s->top.comm, &o.how, &status, &note, &reason);
     if (note.text[0]) cmd_say(0, "%s", note.text);
-    if (!*w) sentence_set(why, "%s: %s", key, reason.text);
-    return status;
+    if (status != STATE_OK) {
+        sentence_set(why, "%s: %s", o.key, reason.text);
+        return status;
+    }
+    snapshot_prepare(s);
+    if (which == SAVER_CHECKPOINTS && s->cfg->checkpoint.async && !o.how.async)
+        plan_add_note(&s->plan, false,
+                      "the steps wait while a checkpoint is written: the level is put aside where the next "
+                      "one will be, since fields are in host memory");
+    return STATE_OK;
 }
 
-/* Rank 0 says which state of another problem made room. */
-static state_status begin(state_writer *w, const state_request *r, sentence *why)
+/* Begins a write of this level; rank 0 says which state of another problem made room. */
+static state_status begin(const saver *v, saver_output to, sentence *why)
 {
-    const state_status status = state_writer_begin(w, r, why);
+    state_level level;
+    state_writer *const w = v->writer[to];
+    const state_request asked = snapshot_take(v->sim, v->deck_text, &level);
+    const state_status status = state_writer_begin(w, &asked, why);
     const state_stats stats = state_writer_stats(w);
     if (stats.aside.text[0]) cmd_say(0, "%s", stats.aside.text);
     return status;
 }
 
-/* Makes the writer into checkpoint.dir, as the deck says, and the snapshot. */
-static state_status open_checkpoints(saver *v, sentence *why)
-{
-    sim *s = v->sim;
-    const config *c = s->cfg;
-    const bool async = c->checkpoint.async, waits = sim_has_free_level(s);
-    const state_writer_options o = {
-        .folder = c->checkpoint.dir,
-        .keep = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every },
-        .async = async && !waits,
-    };
-    const state_status status = make_writer(&v->writer, s, "checkpoint.dir", o, why);
-    if (status != STATE_OK) return status;
-    if (async && waits)
-        plan_add_note(&s->plan, false,
-                      "the steps wait while a checkpoint is written: the level is put aside where the next "
-                      "one will be, since fields are in host memory");
-    v->snapshot = snapshot_create(s);
-    return STATE_OK;
-}
-
 void saver_close(saver *v)
 {
-    state_writer_destroy(&v->writer);
-    state_writer_destroy(&v->series);
-    state_writer_destroy(&v->final);
-    snapshot_destroy(&v->snapshot);
+    for (int i = 0; i < SAVER_OUTPUTS; i++) state_writer_destroy(&v->writer[i]);
 }
 
 /* Updates the run after a write, or after none. waited_for: exit 75 promises this file. */
 static void hear(saver *v, state_status status, bool waited_for)
 {
-    const state_stats stats = state_writer_stats(v->writer);
+    const state_stats stats = state_writer_stats(v->writer[SAVER_CHECKPOINTS]);
     if (stats.count > v->written) {
         v->failure_said = false;
         watchdog_checkpoint(v->sim->cfg->checkpoint.dir, stats.newest_step);
@@ -114,34 +117,32 @@ static void hear(saver *v, state_status status, bool waited_for)
 /* Goes on with the write under way; with `wait` until it has ended. */
 static void go_on(saver *v, bool wait, bool waited_for)
 {
-    const bool busy = state_writer_busy(v->writer);
+    state_writer *const w = v->writer[SAVER_CHECKPOINTS];
+    const bool busy = state_writer_busy(w);
     if (busy) watchdog_phase(wait ? "waiting for a checkpoint" : "ending a checkpoint");
-    if (busy && wait) snapshot_mark(v->snapshot);
-    hear(v, (wait ? state_writer_wait : state_writer_poll)(v->writer, &v->why), waited_for);
+    if (busy && wait) snapshot_mark(v->sim);
+    hear(v, (wait ? state_writer_wait : state_writer_poll)(w, &v->why), waited_for);
     if (busy) watchdog_phase("steps");
 }
 
 void saver_poll(saver *v)
 {
-    if (v->writer) go_on(v, false, false);
+    if (v->writer[SAVER_CHECKPOINTS]) go_on(v, false, false);
 }
 
 bool saver_save(saver *v, bool waited_for)
 {
-    state_level level;
-    if (!v->writer && open_checkpoints(v, &v->why) != STATE_OK) {
+    if (!v->writer[SAVER_CHECKPOINTS] && make_writer(v, SAVER_CHECKPOINTS, &v->why) != STATE_OK) {
         v->stop = true;
         return false;
     }
     go_on(v, true, false); /* the one before: its snapshot's memory is needed, and after this all ranks know
                             * how it went */
     if (v->stop) return false;
-    const bool goes_on = state_writer_stats(v->writer).async && !waited_for;
+    const bool goes_on = state_writer_stats(v->writer[SAVER_CHECKPOINTS]).async && !waited_for;
     if (!goes_on) clock_flush(v->ticks);
     watchdog_phase("checkpoint");
-    snapshot_take(v->snapshot, v->deck_text, &level);
-    const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
-    hear(v, begin(v->writer, &asked, &v->why), waited_for);
+    hear(v, begin(v, SAVER_CHECKPOINTS, &v->why), waited_for);
     watchdog_phase("steps");
     if (!goes_on && !v->stop) go_on(v, true, waited_for);
     clock_tick(v->ticks, 0);
@@ -150,7 +151,7 @@ bool saver_save(saver *v, bool waited_for)
 
 bool saver_finish(saver *v)
 {
-    if (v->writer) go_on(v, true, false);
+    if (v->writer[SAVER_CHECKPOINTS]) go_on(v, true, false);
     return !v->stop;
 }
 
@@ -194,14 +195,11 @@ static state_status open_frames(saver *v, sentence *why)
 int saver_open(saver *v, bool restarted, sentence *why)
 {
     const config *c = v->sim->cfg;
-    const state_writer_options final = { .file = c->output.final, .one_file_bytes = STATE_ONE_FILE_BYTES };
-    const state_writer_options states = { c->output.series, .one_file_bytes = STATE_ONE_FILE_BYTES };
-    state_status status = is_sure(c) ? open_checkpoints(v, why) : STATE_OK;
-    if (status == STATE_OK && v->writer && restarted) state_writer_trust(v->writer, v->sim->level);
-    if (status == STATE_OK && c->output.final[0])
-        status = make_writer(&v->final, v->sim, "output.final", final, why);
-    if (status == STATE_OK && c->output.every > 0 && c->output.series[0])
-        status = make_writer(&v->series, v->sim, "output.series", states, why);
+    state_status status = STATE_OK;
+    for (saver_output i = 0; i < SAVER_OUTPUTS && status == STATE_OK; i++)
+        if (output_of(v->sim, i).sure) status = make_writer(v, i, why);
+    if (restarted && v->writer[SAVER_CHECKPOINTS])
+        state_writer_trust(v->writer[SAVER_CHECKPOINTS], v->sim->level);
     if (status == STATE_OK && c->output.every > 0 && c->output.picture[0]) status = open_frames(v, why);
     return state_exit(status);
 }
@@ -220,13 +218,6 @@ static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
                          why);
 }
 
-static bool write_level(const saver *v, state_writer *w, sentence *why)
-{
-    state_level level;
-    sim_snapshot(v->sim, v->deck_text, &level);
-    return begin(w, &(state_request){ .level = &level }, why) == STATE_OK;
-}
-
 bool saver_keep(saver *v)
 {
     char path[STATE_PATH_BYTES + 32];
@@ -235,7 +226,7 @@ bool saver_keep(saver *v)
     clock_flush(v->ticks);
     watchdog_phase("series");
     frames_path(path, sizeof path, v->frames, v->sim->level);
-    const bool ok = (!v->series || write_level(v, v->series, &v->why)) &&
+    const bool ok = (!v->writer[SAVER_SERIES] || begin(v, SAVER_SERIES, &v->why) == STATE_OK) &&
                     (!v->frames[0] || draw(v->sim, path, &v->scale, &v->why));
     watchdog_phase("steps");
     clock_tick(v->ticks, 0);
@@ -247,6 +238,6 @@ bool saver_end(const saver *v, sentence *why)
 {
     const config *c = v->sim->cfg;
     picture_scale asked = asked_scale(c);
-    if (v->final && !write_level(v, v->final, why)) return false;
+    if (v->writer[SAVER_FINAL] && begin(v, SAVER_FINAL, why) != STATE_OK) return false;
     return !c->output.picture[0] || draw(v->sim, c->output.picture, &asked, why);
 }

@@ -14,7 +14,7 @@
 #include "exchange/redist.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
-#include "state/state.h"
+#include "state/state_write.h"
 #include "step/step.h"
 #include "topology/topology.h"
 #include "transports/peer.h"
@@ -56,6 +56,15 @@ typedef struct sim_persistent {
     persistent_memory memory; /* this rank's, and that of those that own the rows above and below */
 } sim_persistent;
 
+/* A level put aside (snapshot.c). */
+enum { SIM_ASIDE_EVENTS = 4 };
+typedef struct sim_aside {
+    device_stream *stream;          /* of low priority; NULL: nothing is prepared */
+    device_event *event[SIM_ASIDE_EVENTS];
+    void *copy[STATE_FIELDS_MAX];   /* device memory, laid out as the fields; NULL: copied directly */
+    uint64_t *shares, *shares_host; /* fingerprints of the own cells, on the device and on the host */
+} sim_aside;
+
 /* Does MPI take device buffers? */
 typedef struct sim_aware {
     bool known, works;
@@ -75,7 +84,6 @@ typedef struct sim {
     step_pass pass;
     sim_transposed transposed;
     sim_persistent persistent;
-    graph_batch *batch; /* feed graph; NULL: steps are enqueued one by one */
     sim_formula formula;
 
     device_event *stamp[2];           /* timed: sim_stamp's */
@@ -86,6 +94,7 @@ typedef struct sim {
     int64_t level;                    /* now's: steps done since step 0 */
     int64_t passes;                   /* that made levels, each of a block of steps */
     int64_t norm_level;               /* whose norm came with its step last; -1: none has */
+    sim_aside aside;
     sim_aware aware;
     sim_create_seconds created;
 } sim;
@@ -120,8 +129,6 @@ state_status sim_load(sim *s, const state_info *from, sentence *why);
 /* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and
  * stay the sim's). deck_text must outlive it. */
 void sim_state_describe(sim *s, const char *deck_text, state_level *level);
-/* The same, with the cells in its buffers until the next call, and this rank's shares of the fingerprints. */
-void sim_snapshot(sim *s, const char *deck_text, state_level *level);
 
 /* The number that a reduction has left on this rank's device; waits for it. */
 uint64_t sim_result(sim *s);
@@ -129,23 +136,16 @@ uint64_t sim_result(sim *s);
 double sim_most(MPI_Comm comm, uint64_t mine);
 /* The fingerprint of the present level's main field. All ranks get it. */
 uint64_t sim_fingerprint(sim *s);
-/* max |field - v| over all ranks; NaN if any cell is. */
-double sim_max_error(sim *s, sim_field field, const value *v);
 /* The cells of the main field that are NaN or infinite, over all ranks, and the first of them in file order.
  * Takes as long as a norm, where there are some as a copy to the host. Collective. */
 int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y);
 /* Own cells in host memory, dense rows, in snapshot[slot] or in the memory of the next level; valid until the
  * slot's next use, or until the next step. */
 const void *sim_host_copy(sim *s, sim_field field, int slot);
-/* Transpose: the 1024 values of VALUE_COUNT, put where the device reads them; v->table then points there. */
-void sim_set_count_table(sim *s, value *v, const double *table);
 
 /* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier
  * fail. Else nothing. */
 void sim_inject_fault(sim *s);
-/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory
- * that is not allocated. */
-void sim_inject_device_error(sim *s);
 
 /* Where fields are in host memory and a visit to the device takes many steps, what is put aside goes where
  * the next level will be, and takes no memory of its own. No step may be taken while it is in use. */
@@ -193,19 +193,15 @@ double sim_bytes_moved_per_pass(const sim *s);
 /* Bytes that this rank sends then, to neighbours and in transposes. */
 double sim_sent_bytes(const sim *s);
 
-/* ---- snapshot.c: a level put aside for a checkpoint while the next steps overwrite it ---- */
+/* ---- snapshot.c: a level put aside for a state file while the next steps overwrite it ---- */
 
-typedef struct snapshot snapshot;
-snapshot *snapshot_create(sim *s); /* allocates all that is needed */
-void snapshot_destroy(snapshot **p);
+void snapshot_prepare(sim *s); /* allocates all that is needed; once */
+void snapshot_destroy(sim *s);
 /* Puts the level aside, described as sim_state_describe does, where what was put aside before is lost.
- * Enqueues only. */
-void snapshot_take(snapshot *p, const char *deck_text, state_level *level);
-/* state_request.ready; the owner is the snapshot. */
-bool snapshot_ready(void *owner, state_level *level, double *held_s);
-/* state_request.idle: is all done that was enqueued before snapshot_mark, or before the level was taken? */
-bool snapshot_idle(void *owner);
-void snapshot_mark(snapshot *p);
+ * Enqueues only. The request to write it, for which steps are idle when all is done that was enqueued before
+ * snapshot_mark, or before the level was taken. */
+state_request snapshot_take(sim *s, const char *deck_text, state_level *level);
+void snapshot_mark(sim *s);
 
 /* ---- sim_trial.c ---- */
 

@@ -47,15 +47,6 @@ static int steps_at_once(const sim *s, int64_t most, bool norm, int passes)
     return block * (int)(most / block < passes ? most / block : passes);
 }
 
-/* Steps of one graph. Those that all take their norms are one graph's: a power of two. */
-static int captured_at_once(const sim *s, int64_t most, bool norm)
-{
-    const bool every_norm = norm && s->cfg->time.norm_every == 1 && sim_norms_ride(s);
-    int steps = steps_at_once(s, most, norm, GRAPH_BATCH_STEPS_MAX);
-    while (every_norm && (steps & (steps - 1)) != 0) steps &= steps - 1;
-    return steps;
-}
-
 /* Undoing a step would lose the earlier level of those that read one. */
 bool sim_norms_ride(const sim *s) { return step_can_change(&s->pass) && !s->prob.op.has_prev; }
 
@@ -86,12 +77,14 @@ int sim_advance(sim *s, sim_request r)
 {
     const kind_row *kind = config_kind_of(s->cfg);
     const bool due = divides(r.norm_every, s->level + r.steps);
-    const int steps =
-        s->batch && !r.probe ? captured_at_once(s, r.steps, due) : steps_at_once(s, r.steps, due, 1);
+    const bool graphs = s->streams.feed == CONFIG_FEED_GRAPH && !r.probe;
+    const bool each_norm = graphs && due && s->pass.of.every_norm && sim_norms_ride(s);
+    int steps = steps_at_once(s, r.steps, due, graphs ? GRAPH_BATCH_STEPS_MAX : 1);
+    while (each_norm && (steps & (steps - 1)) != 0) steps &= steps - 1; /* all are one graph's */
     const bool norm = divides(r.norm_every, s->level + steps) && takes_norm(s, steps);
     const int block = s->plan.block_steps, passes = (steps + block - 1) / block;
     /* a graph holds whole passes, and of blocks none with its norm */
-    const bool captured = s->batch && !r.probe && steps % block == 0 && (block == 1 || !norm);
+    const bool captured = graphs && steps % block == 0 && (block == 1 || !norm);
     (void)fp_default();
     s->touched = false;
 
@@ -105,7 +98,7 @@ int sim_advance(sim *s, sim_request r)
         step_job j = { .next = s->next, .cur = s->now, .steps = steps, .exchange = r.exchange,
                        .norm = norm ? s->result : NULL, .probe = r.probe };
         step_ready(&s->streams, &s->pass, &j);
-        if (captured) graph_batch_launch(s->batch, &j, passes);
+        if (captured) graph_batch_launch(&s->streams, &s->pass, &j, passes);
         else step_take(&s->streams, &s->pass, j);
         step_taken(&s->streams, &s->pass, &j, passes);
         if (passes % 2 != 0) swap_levels(s);
@@ -118,7 +111,8 @@ int sim_advance(sim *s, sim_request r)
 
 void sim_prepare_steps(sim *s)
 {
-    if (s->batch) graph_batch_prepare(s->batch, s->cfg->time.norm_every > 0 && sim_norms_ride(s));
+    if (s->plan.feed == CONFIG_FEED_GRAPH)
+        graph_batch_prepare(&s->streams, &s->pass, s->cfg->time.norm_every > 0 && sim_norms_ride(s));
 }
 
 double sim_norm(sim *s, int64_t level)

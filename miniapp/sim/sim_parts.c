@@ -50,7 +50,7 @@ void sim_make_fields(sim *s)
 static void make_streams(sim *s)
 {
     if (s->streams.dev) return;
-    step_streams_create(&s->streams, s->dev, s->plan.streams, s->plan.lone_feed);
+    step_streams_create(&s->streams, s->dev, s->plan.streams, s->plan.feed);
     for (int i = 0; i < 2; i++) DEVICE_CALL(s->dev, event_create, true, &s->stamp[i]);
 }
 
@@ -66,6 +66,7 @@ void sim_make_passes(sim *s)
                       .op = &s->prob.op,
                       .streams = p->streams,
                       .block_steps = p->block_steps,
+                      .every_norm = s->cfg->time.norm_every == 1,
                       .persistent = p->persistent ? &s->persistent.memory : NULL,
                       .choice = &p->choice,
                       .comm = s->top.comm };
@@ -159,8 +160,6 @@ void sim_make_parts(sim *s)
     if (kind->transposes && !sim_make_redists(s, p->redist_transport, &why))
         check_fail(__FILE__, __LINE__, "transposes", why.text);
     s->streams.feed = p->feed;
-    if (p->feed == CONFIG_FEED_GRAPH)
-        s->batch = graph_batch_create(&s->streams, &s->pass, s->cfg->time.norm_every == 1);
 }
 
 void sim_destroy(sim *s)
@@ -170,8 +169,8 @@ void sim_destroy(sim *s)
         sim_wait(s);
         redist_destroy(&s->transposed.to);
         redist_destroy(&s->transposed.from);
-        graph_batch_destroy(&s->batch);
         peer_destroy(&s->persistent.peers);
+        snapshot_destroy(s);
         step_pass_destroy(&s->pass);
         step_pass_destroy(&s->transposed.pass);
         step_streams_destroy(&s->streams);

@@ -1,6 +1,5 @@
 #include "sim/sim.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,27 +230,14 @@ double sim_most(MPI_Comm comm, uint64_t mine)
     return x;
 }
 
-/* This rank's share. */
-static uint64_t fingerprint_share(sim *s, sim_field f)
+uint64_t sim_fingerprint(sim *s)
 {
     device *d = s->dev;
+    const sim_field f = sim_main_field(s);
     const decomp *dec = &f.grid->dec;
     DEVICE_CALL(d, fingerprint, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result,
                 main_stream(s));
-    return sim_result(s);
-}
-
-uint64_t sim_fingerprint(sim *s)
-{
-    return over_ranks(s->top.comm, fingerprint_share(s, sim_main_field(s)), MPI_SUM);
-}
-
-double sim_max_error(sim *s, sim_field field, const value *v)
-{
-    device *d = s->dev;
-    const field_shape *f = &field.grid->shape;
-    DEVICE_CALL(d, max_error, f, field.cells, v, field_own(f), s->result, main_stream(s));
-    return sim_most(s->top.comm, sim_result(s));
+    return over_ranks(s->top.comm, sim_result(s), MPI_SUM);
 }
 
 int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
@@ -275,37 +261,6 @@ int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
     *first_x = (int64_t)first % dec->nx;
     *first_y = (int64_t)first / dec->nx;
     return (int64_t)over_ranks(s->top.comm, count, MPI_SUM);
-}
-
-void sim_snapshot(sim *s, const char *deck_text, state_level *level)
-{
-    sim_state_describe(s, deck_text, level);
-    sim_field field[STATE_FIELDS_MAX];
-    for (int i = sim_level_fields(s, field); i-- > 0;) {
-        level->field[i].fingerprint = fingerprint_share(s, field[i]);
-        (void)sim_host_copy(s, field[i], i);
-    }
-}
-
-void sim_set_count_table(sim *s, value *v, const double *table)
-{
-    device *d = s->dev;
-    /* a transpose's block is its counts */
-    DEVICE_CALL(d, copy, s->formula.device_tables, table, VALUE_COUNT_TABLE * sizeof *table, main_stream(s));
-    DEVICE_CALL(d, stream_sync, main_stream(s));
-    v->table = s->formula.initial.table;
-}
-
-void sim_inject_device_error(sim *s)
-{
-    const int step = fault_asked("device_error");
-    if (step < 0 || s->level < step || s->top.rank != s->top.ranks - 1) return;
-    device *d = s->dev;
-    const sim_field field = sim_main_field(s);
-    const field_shape *f = &field.grid->shape;
-    DEVICE_CHECK(d, d->kind == DEVICE_HOST ? EIO : 0);
-    const void *const nowhere = (const void *)4096;
-    DEVICE_CALL(d, max_change, f, nowhere, nowhere, box_make(0, f->nx, 0, f->ny), s->result, main_stream(s));
 }
 
 void sim_inject_fault(sim *s)

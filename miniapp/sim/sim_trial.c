@@ -74,7 +74,7 @@ static bool can(void *context, const plan *p, plan_part what, transport_kind ove
 
 /* ---- passes ---- */
 
-enum { ROUNDS_LEAST = 3, FORM_PASSES = 4, PASSES_MAX = 64, EXCHANGES = 10, PERSISTENT_STEPS = 512 };
+enum { ROUNDS_LEAST = 3, PASSES_MAX = 64, EXCHANGES = 10, PERSISTENT_STEPS = 512 };
 enum { LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8, BLOCK_PASSES = 2, VISIT_SLOTS = 3 };
 /* Passes are timed together: what disturbs a machine lasts longer than a short one. */
 static const double batch_s = 2e-3;
@@ -86,7 +86,7 @@ static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: th
 typedef struct passes {
     sim *s;
     box cells;
-    const plan_way *way; /* lengths of blocks, or forms */
+    const plan_way *way; /* lengths of blocks */
     int variants;        /* of the kernel, with each of which a length is tried */
     int launches;        /* that are timed together */
     bool persistent;     /* passes, on all cells */
@@ -135,80 +135,39 @@ static double step_s(void *context, int way)
     return kernel_s(t, steps) / steps;
 }
 
-/* Sets the seconds of each length with its best variant. */
-static void lengths_s(passes *t, plan_way length[], int count)
-{
-    double way_s[TRIAL_WAYS_MAX];
-    t->way = length;
-    trial_run(&(trial){ .ways = count * t->variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, t, way_s,
-              t->s->top.comm);
-    t->s->dev->temporal_variants.chosen = 0;
-    for (int i = 0; i < count; i++) {
-        length[i].seconds = INFINITY;
-        for (int v = 0; v < t->variants; v++)
-            length[i].seconds = fmin(length[i].seconds, way_s[i * t->variants + v]);
-    }
-}
-
 static double exchanges_s(void *context, int way) { return sim_exchange_s(context, EXCHANGES); }
 
 /* Small boxes are launched several times in a row, as in a run, so that the host's share of a launch does not
- * count; and each length with every variant: which length is best depends on the variant, which is chosen
- * after it. */
+ * count, as are persistent passes of few steps; and each length with every variant: which length is best
+ * depends on the variant, which is chosen after it. */
 static void blocks(void *context, const plan *p, plan_way way[], int count)
 {
     sim *s = context;
-    const bool host = s->dev->kind == DEVICE_HOST;
+    const bool host = s->dev->kind == DEVICE_HOST, persistent = way->persistent;
     const decomp *dec = &p->grid.dec;
-    box cells = field_own(&p->grid.shape);
-    sim_make_passes(s);
-    if (host && !config_two_d(s->cfg))
-        cells.x1 = box_width(cells) > host_cells ? cells.x0 + host_cells : cells.x1;
-    else if (host && box_cells(cells) > host_cells) cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
-    sim_touch(s);
     const double rank_cells = (double)dec->nx * (double)dec->ny / s->top.ranks;
-    const int launches = host ? 1 : trial_repeats(rank_cells, LAUNCH_CELLS, 1, LAUNCHES_MAX);
-    lengths_s(&(passes){ .s = s, .cells = cells, .launches = launches,
-                         .variants = launches > 1 ? block_variants(s) : 1 }, way, count);
-    if (box_cells(cells) < sim_own_cells(s)) return;
-    double exchange_s;
+    passes t = { s, field_own(&p->grid.shape), way, .variants = 1, .launches = 1, .persistent = persistent };
+    double way_s[TRIAL_WAYS_MAX], exchange_s;
+    sim_make_passes(s);
+    for (int i = 0; i < count; i++) way[i].seconds = INFINITY;
+    if (persistent && !sim_make_persistent(s, &way->why)) return;
+    if (host && !config_two_d(s->cfg))
+        t.cells.x1 = box_width(t.cells) > host_cells ? t.cells.x0 + host_cells : t.cells.x1;
+    else if (host && box_cells(t.cells) > host_cells)
+        t.cells.y1 = t.cells.y0 + host_cells / box_width(t.cells) + 1;
+    sim_touch(s);
+    if (persistent) t.launches = trial_repeats(way->what, PERSISTENT_STEPS, 1, PERSISTENT_STEPS);
+    else if (!host) t.launches = trial_repeats(rank_cells, LAUNCH_CELLS, 1, LAUNCHES_MAX);
+    if (!persistent && t.launches > 1) t.variants = block_variants(s);
+    trial_run(&(trial){ .ways = count * t.variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, &t, way_s,
+              s->top.comm);
+    s->dev->temporal_variants.chosen = 0;
+    for (int i = 0; i < count * t.variants; i++)
+        way[i / t.variants].seconds = fmin(way[i / t.variants].seconds, way_s[i]);
+    if (persistent || box_cells(t.cells) < sim_own_cells(s)) return;
     trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s,
               s->top.comm);
     for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].what;
-}
-
-/* One launch of `steps` steps, or several of a few. */
-static double persistent(void *context, const plan *p, int steps, sentence *why)
-{
-    sim *s = context;
-    plan_way way = { .what = steps };
-    sim_make_passes(s);
-    if (!sim_make_persistent(s, why)) return INFINITY;
-    sim_touch(s);
-    lengths_s(&(passes){ .s = s, .persistent = true, .variants = 1,
-                         .launches = trial_repeats(steps, PERSISTENT_STEPS, 1, PERSISTENT_STEPS) }, &way, 1);
-    return way.seconds;
-}
-
-static double form_s(void *context, int way)
-{
-    const passes *t = context;
-    step_pass_set_form(&t->s->pass, (step_form)t->way[way].what);
-    return sim_pass_s(t->s, true, t->launches);
-}
-
-static void forms(void *context, const plan *p, plan_way way[], int count)
-{
-    sim *s = context;
-    double seconds[STEP_FORMS];
-    passes t = { .s = s, .way = way, .launches = FORM_PASSES };
-    sim_make_passes(s);
-    sim_touch(s);
-    (void)form_s(&t, 0);
-    t.launches = trial_repeats(form_s(&t, 0), batch_s, FORM_PASSES, PASSES_MAX);
-    trial_run(&(trial){ .ways = count, .warm_up = 1, .least = ROUNDS_LEAST }, form_s, &t, seconds,
-              s->top.comm);
-    for (int i = 0; i < count; i++) way[i].seconds = seconds[i];
 }
 
 /* ---- variants ---- */
@@ -227,10 +186,9 @@ static double variant_s(void *context, int variant)
     sim *s = t->s;
     variants_of(s)->chosen = variant;
     if (!step_in_kernel(&s->pass)) return kernel_s(t, s->plan.block_steps);
-    graph_batch *const batch = s->batch;
-    s->batch = NULL;
+    s->streams.feed = CONFIG_FEED_SERIAL;
     const double seconds = sim_pass_s(s, true, t->launches);
-    s->batch = batch;
+    s->streams.feed = s->plan.feed;
     return seconds;
 }
 
@@ -272,5 +230,5 @@ void sim_trial_choose_variant(sim *s)
 plan_trial sim_trial_of(sim *s, bool how_long)
 {
     if (!how_long) return (plan_trial){ .context = s, .can = can };
-    return (plan_trial){ s, exchange, can, blocks, persistent, forms };
+    return (plan_trial){ s, exchange, can, blocks };
 }

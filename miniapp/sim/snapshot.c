@@ -7,83 +7,68 @@
  * are computed of what was put aside. */
 #include "sim/sim.h"
 
-#include <stdlib.h>
-
 #include "ranks/check.h"
 
 /* Timed: the steps are held up between them; all is on the host; all before snapshot_mark has run. */
-enum { BEGIN, END, DONE, LAST, EVENTS };
-
-struct snapshot {
-    sim *sim;
-    device *dev;
-    device_stream *stream;          /* of low priority */
-    device_event *event[EVENTS];
-    void *copy[STATE_FIELDS_MAX];   /* device memory, laid out as the fields; NULL: copied directly */
-    uint64_t *shares, *shares_host; /* fingerprints of the own cells, on the device and on the host */
-};
+enum { BEGIN, END, DONE, LAST };
 
 /* Room for the copies, and as much again is left to others as they take, up to 2 GB: messages, graphs, a
  * library's own. */
-static void make_copies(snapshot *p, const sim_field *field, int fields)
+static void make_copies(sim *s, const sim_field *field, int fields)
 {
-    device *d = p->dev;
+    device *d = s->dev;
     size_t bytes = 0;
     host_limit by;
     const size_t spare_bytes = (size_t)2 << 30;
     for (int i = 0; i < fields; i++) bytes += field[i].grid->shape.bytes;
     if (d->kind == DEVICE_HOST) return;
-    if (topology_free_bytes(&p->sim->top, d, &by) <
-        (double)(bytes + (bytes < spare_bytes ? bytes : spare_bytes)))
+    if (topology_free_bytes(&s->top, d, &by) < (double)(bytes + (bytes < spare_bytes ? bytes : spare_bytes)))
         return;
     for (int i = 0; i < fields; i++)
-        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field[i].grid->shape.bytes, &p->copy[i]);
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field[i].grid->shape.bytes, &s->aside.copy[i]);
 }
 
-snapshot *snapshot_create(sim *s)
+void snapshot_prepare(sim *s)
 {
     sim_field field[STATE_FIELDS_MAX];
     device *d = s->dev;
-    snapshot *p = CHECK_ALLOC(calloc(1, sizeof *p));
-    p->sim = s;
-    p->dev = d;
+    sim_aside *const p = &s->aside;
+    if (p->stream) return;
     DEVICE_CALL(d, stream_create, false, &p->stream);
-    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_create, i <= END, &p->event[i]);
+    for (int i = 0; i < SIM_ASIDE_EVENTS; i++) DEVICE_CALL(d, event_create, i <= END, &p->event[i]);
     const size_t shares_bytes = STATE_FIELDS_MAX * sizeof *p->shares;
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, shares_bytes, (void **)&p->shares);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host);
     const int fields = sim_level_fields(s, field);
-    make_copies(p, field, fields);
-    if (sim_has_free_level(s)) return p;
+    make_copies(s, field, fields);
+    if (sim_has_free_level(s)) return;
     state_level level;
     sim_state_describe(s, "", &level);
     for (int i = 0; i < fields; i++) /* touched here, not while the steps wait */
         DEVICE_CALL(d, fill_bytes, level.field[i].data, 0,
                     (size_t)box_cells(level.field[i].own) * dtype_bytes(level.type), p->stream);
     DEVICE_CALL(d, stream_sync, p->stream);
-    return p;
 }
 
-void snapshot_destroy(snapshot **p)
+void snapshot_destroy(sim *s)
 {
-    if (!p || !*p) return;
-    snapshot *const q = *p;
-    device *d = q->dev;
-    DEVICE_CALL(d, stream_sync, q->stream);
-    DEVICE_CALL(d, stream_destroy, &q->stream);
-    for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_destroy, &q->event[i]);
+    device *d = s->dev;
+    sim_aside *const p = &s->aside;
+    if (!p->stream) return;
+    DEVICE_CALL(d, stream_sync, p->stream);
+    DEVICE_CALL(d, stream_destroy, &p->stream);
+    for (int i = 0; i < SIM_ASIDE_EVENTS; i++) DEVICE_CALL(d, event_destroy, &p->event[i]);
     for (int i = 0; i < STATE_FIELDS_MAX; i++)
-        if (q->copy[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, q->copy[i]);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, q->shares);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, q->shares_host);
-    free(q);
-    *p = NULL;
+        if (p->copy[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, p->copy[i]);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, p->shares);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, p->shares_host);
 }
 
 /* Own cells of one field to the host, and their fingerprint, on the low stream. */
-static void bring(snapshot *p, const plan_grid *g, const void *from, int i, void *to)
+static void bring(sim *s, const plan_grid *g, const void *from, int i, void *to)
 {
-    device *d = p->dev;
+    device *d = s->dev;
+    sim_aside *const p = &s->aside;
     const field_shape *f = &g->shape;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
     DEVICE_CALL(d, fingerprint, f, from, g->dec.nx, g->dec.own.x0, g->dec.own.y0, &p->shares[i], p->stream);
@@ -92,48 +77,21 @@ static void bring(snapshot *p, const plan_grid *g, const void *from, int i, void
                 row_bytes, (size_t)f->ny, p->stream);
 }
 
-void snapshot_take(snapshot *p, const char *deck_text, state_level *level)
-{
-    sim_field field[STATE_FIELDS_MAX];
-    device *d = p->dev;
-    device_stream *const steps = p->sim->streams.stream[0];
-    const int fields = sim_level_fields(p->sim, field);
-    const bool copied = p->copy[0] != NULL;
-    sim_state_describe(p->sim, deck_text, level);
-    DEVICE_CALL(d, event_record, p->event[BEGIN], steps);
-    for (int i = 0; i < fields && copied; i++)
-        DEVICE_CALL(d, copy, p->copy[i], field[i].cells, field[i].grid->shape.bytes, steps);
-    if (copied) DEVICE_CALL(d, event_record, p->event[END], steps);
-    DEVICE_CALL(d, event_wait, p->event[copied ? END : BEGIN], p->stream);
-    for (int i = 0; i < fields; i++)
-        bring(p, field[i].grid, copied ? p->copy[i] : field[i].cells, i, level->field[i].data);
-    DEVICE_CALL(d, event_record, p->event[DONE], p->stream);
-    if (!copied) {
-        DEVICE_CALL(d, event_wait, p->event[DONE], steps);
-        DEVICE_CALL(d, event_record, p->event[END], steps);
-    }
-    /* The level is complete, for all streams of the next step, only now. */
-    step_complete(&p->sim->streams);
-    snapshot_mark(p);
-}
+void snapshot_mark(sim *s) { DEVICE_CALL(s->dev, event_record, s->aside.event[LAST], s->streams.stream[0]); }
 
-void snapshot_mark(snapshot *p)
+static bool is_idle(void *owner)
 {
-    DEVICE_CALL(p->dev, event_record, p->event[LAST], p->sim->streams.stream[0]);
-}
-
-bool snapshot_idle(void *owner)
-{
-    snapshot *p = owner;
+    sim *s = owner;
     bool done = false;
-    DEVICE_CALL(p->dev, event_done, p->event[LAST], &done);
+    DEVICE_CALL(s->dev, event_done, s->aside.event[LAST], &done);
     return done;
 }
 
-bool snapshot_ready(void *owner, state_level *level, double *held_s)
+static bool is_ready(void *owner, state_level *level, double *held_s)
 {
-    snapshot *p = owner;
-    device *d = p->dev;
+    sim *s = owner;
+    device *d = s->dev;
+    sim_aside *const p = &s->aside;
     bool done = false;
     DEVICE_CALL(d, event_done, p->event[DONE], &done);
     if (!done) return false;
@@ -141,4 +99,31 @@ bool snapshot_ready(void *owner, state_level *level, double *held_s)
     DEVICE_CALL(d, event_seconds, p->event[BEGIN], p->event[END], held_s);
     for (int i = 0; i < level->fields; i++) level->field[i].fingerprint = p->shares_host[i];
     return true;
+}
+
+state_request snapshot_take(sim *s, const char *deck_text, state_level *level)
+{
+    sim_field field[STATE_FIELDS_MAX];
+    device *d = s->dev;
+    sim_aside *const p = &s->aside;
+    device_stream *const steps = s->streams.stream[0];
+    const int fields = sim_level_fields(s, field);
+    const bool copied = p->copy[0] != NULL;
+    sim_state_describe(s, deck_text, level);
+    DEVICE_CALL(d, event_record, p->event[BEGIN], steps);
+    for (int i = 0; i < fields && copied; i++)
+        DEVICE_CALL(d, copy, p->copy[i], field[i].cells, field[i].grid->shape.bytes, steps);
+    if (copied) DEVICE_CALL(d, event_record, p->event[END], steps);
+    DEVICE_CALL(d, event_wait, p->event[copied ? END : BEGIN], p->stream);
+    for (int i = 0; i < fields; i++)
+        bring(s, field[i].grid, copied ? p->copy[i] : field[i].cells, i, level->field[i].data);
+    DEVICE_CALL(d, event_record, p->event[DONE], p->stream);
+    if (!copied) {
+        DEVICE_CALL(d, event_wait, p->event[DONE], steps);
+        DEVICE_CALL(d, event_record, p->event[END], steps);
+    }
+    /* The level is complete, for all streams of the next step, only now. */
+    step_complete(&s->streams);
+    snapshot_mark(s);
+    return (state_request){ level, is_ready, is_idle, s };
 }

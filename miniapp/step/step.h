@@ -56,7 +56,7 @@ void step_probe_mark(step_probe *p, device *d, int point, device_stream *s);
 typedef struct step_streams {
     device *dev;
     int count;
-    config_feed feed; /* OPENMP: a thread for each stream; else one thread */
+    config_feed feed; /* OPENMP: a thread for each stream; else one thread; GRAPH: graph_batch_launch */
     device_stream *stream[STEP_STREAMS_MAX], *comm;
     device_event *stream_done[STEP_STREAMS_MAX], *shell_done, *level;
     uint64_t generation; /* counts levels that something other than a step put in place */
@@ -80,6 +80,7 @@ typedef struct step_setup {
     const stencil *op;
     int streams;     /* that compute the interior */
     int block_steps; /* that one pass takes at most: 1, or as temporal_steps gave for the bound stencil */
+    bool every_norm; /* all steps of a graph with norms have one; else its last */
     const persistent_memory *persistent; /* not NULL: such passes (device.h), on one stream, without ghosts */
     step_levels field[2]; /* between which levels alternate: one of even epoch writes the first. A single step
                            * of two levels writes over the level before: { a, b } and { b, a } */
@@ -99,6 +100,9 @@ typedef struct inkernel_pass_norm {
     int slot, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
 } inkernel_pass_norm;
 
+/* graph_batch.c's sizes of graphs, powers of two of steps, and their kinds: by slot of norms, and without. */
+enum { GRAPH_BATCH_STEPS_MAX = 32, GRAPH_BATCH_SIZES = 6, GRAPH_BATCH_KINDS = INKERNEL_PASS_SLOTS + 2 };
+
 /* One stencil pass over one field: where its cells and ghosts are and who brings them. */
 typedef struct step_pass {
     step_setup of;
@@ -117,6 +121,8 @@ typedef struct step_pass {
     inkernel_pass *inkernel;      /* owned; NULL: no in-kernel exchange */
     bool takes_norms;             /* its steps can */
     uint64_t inkernel_generation; /* of the level whose ghosts are in place for it */
+    /* [epoch of the first level]; owned; NULL: not captured yet */
+    device_graph *graph[INKERNEL_EPOCHS][GRAPH_BATCH_SIZES][GRAPH_BATCH_KINDS];
 } step_pass;
 
 /* Collective, as is destroy. */
@@ -188,16 +194,8 @@ void step_exchange(step_streams *s, step_pass *p, step_levels cur);
  * every power of two of steps up to GRAPH_BATCH_STEPS_MAX, for every epoch of the level it starts from, and
  * for every slot of norms; what else changes from step to step (the parity of inboxes) is counted on the
  * device. Only for halos whose transports need no host. */
-enum { GRAPH_BATCH_STEPS_MAX = 32 };
-
-typedef struct graph_batch graph_batch;
-
-/* Both outlive the batch. every_norm: where norms are asked for, all steps have one; else the last of
- * graph_batch_launch's. */
-graph_batch *graph_batch_create(step_streams *s, step_pass *p, bool every_norm);
-void graph_batch_destroy(graph_batch **b);
-/* Captures what is not yet, so that nothing is left to the loop. */
-void graph_batch_prepare(graph_batch *b, bool change);
+/* Captures what is not yet, so that nothing is left to the loop. change: with norms, too. */
+void graph_batch_prepare(step_streams *s, step_pass *p, bool change);
 /* `steps` of these steps, the first one's as step_ready leaves it. With norms, of which rides.of is set, the
  * last is read as after a step_take with a norm; with every_norm only for a power of two of steps. */
-void graph_batch_launch(graph_batch *b, step_job *j, int64_t steps);
+void graph_batch_launch(step_streams *s, step_pass *p, step_job *j, int64_t steps);

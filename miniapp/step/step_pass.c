@@ -162,6 +162,11 @@ int64_t step_pass_moved_cells(const step_pass *p, int steps)
 
 void step_pass_destroy(step_pass *p)
 {
+    for (int epoch = 0; epoch < INKERNEL_EPOCHS; epoch++)
+        for (int size = 0; size < GRAPH_BATCH_SIZES; size++)
+            for (int kind = 0; kind < GRAPH_BATCH_KINDS; kind++)
+                if (p->graph[epoch][size][kind])
+                    DEVICE_CALL(p->of.dev, graph_destroy, &p->graph[epoch][size][kind]);
     inkernel_pass_destroy(&p->inkernel);
     halo_destroy(&p->halo);
     halo_destroy(&p->prev_halo);

@@ -116,7 +116,6 @@ static void a_thousand_decks(void **state)
         const int ranks = any(4) ? 1 << any(13) : 1 + any(4096), per_host = 1 << any(5);
         plan_facts facts = facts_of(any(4) ? DEVICE_CUDA : DEVICE_HOST, ranks, per_host), theirs = facts;
         m.single_step_s = any(2) ? 2e-3 : 1e-3;
-        m.exchange_first_s = any(2) ? 1e-3 : 2e-3;
         for (int i = 0; i < TRANSPORT_KINDS * LINK_KINDS; i++)
             m.exchange_s[i / LINK_KINDS][i % LINK_KINDS] = any(4) ? 1e-6 * (1 + any(255)) : INFINITY;
         const plan *made_now = plan_of(&facts, true);

@@ -195,9 +195,10 @@ static void step_with_probe(sim *s)
 
 /* Steps are enqueued, and within a round the test waits for nothing. A quarter of them comes before the level
  * that is put aside: two launches at least come behind it, of which the second overwrites that level. */
-static void round_of(sim *s, snapshot *aside, int64_t steps)
+static void round_of(sim *s, int64_t steps)
 {
     state_level put_aside;
+    state_request asked;
     bool is_aside = false;
     double held_s;
     const int64_t end = s->level + steps, first = s->level + (steps + 3) / 4;
@@ -209,11 +210,11 @@ static void round_of(sim *s, snapshot *aside, int64_t steps)
             must(norm == truth.norm[s->level], s, "norm", norm);
         }
         if (is_aside || s->level < first) continue;
-        snapshot_take(aside, "", &put_aside);
+        asked = snapshot_take(s, "", &put_aside);
         is_aside = true;
     }
     sim_wait(s);
-    assert_true(snapshot_ready(aside, &put_aside, &held_s));
+    assert_true(asked.ready(asked.owner, &put_aside, &held_s));
     for (int i = 0; i < put_aside.fields && config_kind_of(s->cfg)->stencil; i++)
         compare(s, put_aside.field[i].data, put_aside.step - i, "put aside"); /* it and the one before */
     compare(s, sim_host_copy(s, sim_main_field(s), 0), s->level, "the run at");
@@ -233,7 +234,7 @@ static void set_in_kernel(sim *s)
 static void set_form(sim *s, step_form form)
 {
     const bool blocks = s->pass.of.block_steps > 1;
-    if (!s->pass.halo || s->batch || form == STEP_FORMS) return;
+    if (!s->pass.halo || s->plan.feed == CONFIG_FEED_GRAPH || form == STEP_FORMS) return;
     if (form == STEP_IN_KERNEL && !blocks) set_in_kernel(s);
     else if (form == STEP_OVERLAPPED || blocks) step_pass_set_form(&s->pass, form);
 }
@@ -245,14 +246,13 @@ static void run_as(const way *w)
     set_form(&s, w->form);
     if (s.dev->kind == DEVICE_HOST) device_defer(s.dev, w->seed + (unsigned)s.top.rank);
     initialise(&s);
-    snapshot *aside = snapshot_create(&s);
+    snapshot_prepare(&s);
     for (int n = 0; s.level < STEPS; n++) {
         const int64_t left = STEPS - s.level, steps = 4 + (w->seed + 7u * (unsigned)n) % 21;
-        round_of(&s, aside, left < steps ? left : steps);
+        round_of(&s, left < steps ? left : steps);
         if (n % 2 == 0 && s.level < STEPS && config_kind_of(&w->c)->transposes == 0) step_with_probe(&s);
     }
     if (s.dev->kind == DEVICE_HOST) assert_true(deferred.streams > 1); /* one alone has one order */
-    snapshot_destroy(&aside);
     sim_destroy(&s);
 }
 

@@ -15,7 +15,7 @@ static struct made_up {
     double exchange_s[TRANSPORT_KINDS][LINK_KINDS];
     double no_halos, no_peer_transposes, no_aware, no_in_kernel; /* 0: can be had */
     double single_step_s, longest_step_s, shorter_step_s; /* of blocks of most and of the next fewer steps */
-    double persistent_step_s, overlapped_s, exchange_first_s;
+    double persistent_step_s;
     double norm_most; /* steps that a pass with its norm has at most */
     double share;     /* ranks that share a GPU */
     double room_gib;  /* memory of a rank; 0: enough */
@@ -33,8 +33,6 @@ static int all_serve(void **state)
     m = (struct made_up){ .single_step_s = 2e-3,
                           .longest_step_s = 1e-3,
                           .shorter_step_s = 1.5e-3,
-                          .overlapped_s = 1e-3,
-                          .exchange_first_s = 1e-3,
                           .norm_most = 32,
                           .share = 1 };
     for (int t = 0; t < TRANSPORT_KINDS; t++) m.exchange_s[t][0] = m.exchange_s[t][1] = 1e-5;
@@ -72,21 +70,11 @@ static void made_blocks(void *context, const plan *p, plan_way way[], int count)
 {
     m.asked++;
     for (int i = 0; i < count; i++)
-        way[i].seconds = way[i].what == 1 ? m.single_step_s : i == 0 ? m.longest_step_s : m.shorter_step_s;
-}
-
-static double made_persistent(void *context, const plan *p, int steps, sentence *why)
-{
-    m.asked++;
-    if (isinf(m.persistent_step_s)) sentence_set(why, "they are made up not to serve");
-    return m.persistent_step_s;
-}
-
-static void made_forms(void *context, const plan *p, plan_way way[], int count)
-{
-    m.asked++;
-    for (int i = 0; i < count; i++)
-        way[i].seconds = way[i].what == STEP_OVERLAPPED ? m.overlapped_s : m.exchange_first_s;
+        way[i].seconds = way[i].persistent  ? m.persistent_step_s
+                         : way[i].what == 1 ? m.single_step_s
+                         : i == 0           ? m.longest_step_s
+                                            : m.shorter_step_s;
+    if (isinf(way->seconds)) sentence_set(&way->why, "they are made up not to serve");
 }
 
 /* Hosts of per_host ranks. */
@@ -108,7 +96,7 @@ static const plan *plan_of(const plan_facts *f, bool tried)
 {
     static plan p;
     static problem prob;
-    const plan_trial run = { NULL, made_exchange, made_can, made_blocks, made_persistent, made_forms },
+    const plan_trial run = { NULL, made_exchange, made_can, made_blocks },
                      dry = { .can = made_can };
     made_why.text[0] = '\0';
     problem_make(&prob, &cfg);
