@@ -19,9 +19,10 @@ typedef struct loop {
     sim *sim;
     const config *cfg;
     loop_result result;
-    int64_t pending;   /* the level whose norm is still to be read; -1: none */
-    double deadline_s; /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
-    int64_t next_step; /* when the ranks look at their flags next */
+    int64_t pending;              /* the level whose norm is still to be read; -1: none */
+    double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
+    int64_t next_step, last_step; /* when the ranks look at their flags next, and looked last */
+    double last_s, per_step_s;
 } loop;
 
 /* ---- norms ---- */
@@ -115,7 +116,7 @@ static bool have_time(const loop *l, int checkpoints)
     if (isinf(l->deadline_s)) return true;
     const state_writer *const w = v->writer[SAVER_CHECKPOINTS];
     const state_stats stats = w ? state_writer_stats(w) : (state_stats){ 0 };
-    const double pass_s = block > 1 ? v->ticks->step_s * block : 0; /* nothing ends it before its time */
+    const double pass_s = block > 1 ? l->per_step_s * block : 0; /* nothing ends it before its time */
     double write_s = 1 + config_state_bytes(l->cfg) / slow_disk_bytes_per_s;
     if (stats.count > 0)
         write_s = 1.5 * (stats.snapshot_s + stats.write_s + (isnan(stats.verify_s) ? 0 : stats.verify_s)) /
@@ -137,13 +138,17 @@ static loop_end reason_to_leave(const loop *l, bool due)
 static loop_end look_around(loop *l, bool due)
 {
     const topology *top = &l->sim->top;
-    const int64_t level = l->sim->level;
-    const double step_s = l->saver->ticks->step_s;
+    const int64_t level = l->sim->level, taken = level - l->last_step;
     if (level == l->cfg->time.steps || isinf(l->deadline_s)) due = false;
     if (level < l->next_step && !due) return LOOP_DONE;
-    const double steps = step_s > 0 ? fmin(fmax(look_every_s / step_s, 1), 1e9) : 1;
-    int64_t mine[2] = { reason_to_leave(l, due), top->rank == 0 ? (int64_t)steps : 0 }, all[2];
+    const double now_s = timer_now_s(), passed_s = now_s - l->last_s;
+    l->per_step_s = passed_s / (double)(taken > 0 ? taken : 1);
+    const double steps = fmin(look_every_s / fmax(l->per_step_s, 1e-9), 2.0 * (double)taken + 1);
+    int64_t mine[2] = { reason_to_leave(l, due), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
+            all[2];
     MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, top->comm));
+    l->last_s = now_s;
+    l->last_step = level;
     l->next_step = level + all[1];
     return (loop_end)all[0];
 }
@@ -258,7 +263,9 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
     MPI_CHECK(MPI_Allreduce(&mine_s, &l.deadline_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
     const double begin_s = timer_now_s();
     l.deadline_s += begin_s;
+    l.last_step = first;
     l.next_step = first + 1;
+    l.last_s = begin_s;
     clock_tick(v->ticks, 0);
     if (saver_keeps(c, first) && !saver_keep(v)) r->end = LOOP_FAILED;
 
