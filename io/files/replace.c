@@ -37,7 +37,8 @@ int replace_sync_path(const char *path)
 int replace_sync_folder(const char *path)
 {
     const int code = replace_sync_path(path);
-    return code == EINVAL || code == EACCES ? 0 : code;
+    const bool has_none = code == EINVAL || code == ENOSYS || code == EOPNOTSUPP || code == EACCES;
+    return has_none || code == EPERM ? 0 : code;
 }
 
 void replace_directory_of(char *out, size_t out_bytes, const char *path)
