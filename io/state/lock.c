@@ -31,7 +31,7 @@ enum {
 };
 
 typedef struct owner {
-    char host[WORD_BYTES], job[WORD_BYTES]; /* host "": there is no line, or another program's */
+    char host[WORD_BYTES], job[WORD_BYTES]; /* host "": there is no whole line */
     long pid;
     int restarts;
 } owner;
@@ -77,6 +77,7 @@ static int try(lock *l, owner *other)
     if (fstat(l->fd, &info) != 0 || !S_ISREG(info.st_mode)) return EEXIST;
     const bool locked = flock(l->fd, LOCK_EX | LOCK_NB) == 0, others = !locked && errno == EWOULDBLOCK;
     if (pread(l->fd, text, sizeof text - 1, 0) < 0) return errno;
+    if (text[0] && strncmp(text, "host=", 5) != 0) return EEXIST; /* another program's file */
     if (text[0] || !l->replaces) *other = read_owner(text);
     const bool same_host = strcmp(other->host, self.host) == 0,
                later = *other->host && strcmp(self.job, "-") != 0 && strcmp(other->job, self.job) == 0 &&
