@@ -33,6 +33,8 @@ def main():
     from weftlab import check_text, checks  # pylint: disable=import-outside-toplevel
 
     text.leave_with_the_reader()
+    if asked.page:
+        files.check(asked.page, COMMAND, asked.paths)
     last = dict(checks.rounds_of(asked.paths, COMMAND))
     if not last:
         text.fail(COMMAND, "%s: no records of weft check" % " ".join(asked.paths))

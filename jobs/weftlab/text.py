@@ -4,6 +4,7 @@ Text of records, file names and arguments is other people's: a terminal obeys no
 """
 
 import argparse
+import contextlib
 import importlib
 import os
 import pathlib
@@ -34,8 +35,12 @@ def fail(command, text, status=USER_MISTAKE):
 
 
 def leave_with_the_reader():
-    """A command whose output goes to `head` ends when head does, without a traceback."""
+    """A command whose output goes to `head` ends when head does, without a traceback; one whose reader is
+    slow waits for it, also where the pipe does not block.
+    """
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    with contextlib.suppress(OSError):  # closed
+        os.set_blocking(1, True)
 
 
 # ---- packages beyond Python itself ----
