@@ -113,8 +113,8 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
         check_judge(&c->found, r, &v);
         json_t *o = json_deep_copy(head);
         json_object_set_new(o, "check", check_record(c, &v));
-        kept = !c->ask->output[0] || record_append(c->ask->output, o, &why);
-        if (!kept) (void)cmd_say(0, "%s", why.text);
+        if (c->ask->output[0] && !record_append(c->ask->output, o, &why))
+            kept = cmd_say(false, "%s", why.text);
         json_decref(o);
     } while (trial_tell(c, whole && goes_on(c)) > 0 && ++c->round);
     trial_unwatch();

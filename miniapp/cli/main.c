@@ -216,7 +216,7 @@ int main(int argc, char **argv)
 {
     const char *const command = argc >= 2 ? argv[1] : "";
     fp_begin();
-    /* numbers have a point, whatever locale a library sets; other threads read and write none */
+    /* numbers have a point whatever locale a library sets: this thread reads and writes them */
     (void)uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     if (strcmp(command, TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
     prepare_streams();
