@@ -14,7 +14,6 @@ numpy (for a page jinja2) is missing, 4 nothing could be judged. Records of mach
 elsewhere.
 """
 
-import sys
 
 from weftlab import files, records, text
 
@@ -51,7 +50,3 @@ def main():
 
         files.write(asked.page, check_page.page(nodes), COMMAND)
     return checks.STATUS[max((node.verdict for node in nodes), key=checks.WEIGHT.get)]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -12,7 +12,6 @@ written.
 
 import pathlib
 import re
-import sys
 
 from weftlab import files, text
 
@@ -89,7 +88,3 @@ def main():
     draw(paths, arguments.output, parser.prog)
     print(text.printable(f"{arguments.output}: {len(paths)} panels"))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -277,7 +277,3 @@ def main():
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
         sys.stdout.buffer.write(line.encode("utf-8"))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -46,6 +46,12 @@ def leave_with_the_reader():
 # ---- packages beyond Python itself ----
 
 
+def module_path():
+    """PYTHONPATH of a program that imports these modules."""
+    folders = [str(pathlib.Path(__file__).resolve().parents[1]), os.getenv("PYTHONPATH")]
+    return os.pathsep.join(filter(None, folders))
+
+
 def need(command, *modules):
     """Imports the modules, or ends the command with one sentence and status 3.
 
@@ -58,9 +64,8 @@ def need(command, *modules):
     except ImportError as missing:
         ours, others = os.path.realpath(sys.executable), os.path.realpath(SYSTEM_PYTHON)
         if ours != others and os.path.exists(others):
-            folders = [str(pathlib.Path(__file__).resolve().parents[1]), os.getenv("PYTHONPATH")]
-            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
-            os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, "-m", "weftlab." + command, *sys.argv[1:]])
+            os.environ["PYTHONPATH"] = module_path()
+            os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, *sys.argv])
         debian = " and ".join("python3-" + module.lower() for module in modules)
         why = "%s cannot import %s (%s)" % (sys.executable, module, missing)
         advice = "install Debian's %s, or 'pip install ./jobs'" % debian
