@@ -29,9 +29,10 @@ int saver_check_folders(saver *v, sentence *why)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (!all[i].used) continue;
         sentence reason;
-        const state_status status = state_is_shared(s->top.comm, all[i].dir, &reason);
         const bool never_due = i == 0 && !is_sure(c);
+        state_status status = state_is_shared(s->top.comm, all[i].dir, &reason);
         v->no_folder = v->no_folder || (never_due && status != STATE_OK);
+        if (status == STATE_OK && never_due) status = state_is_free(s->top.comm, all[i].dir, &reason);
         if (status != STATE_OK && never_due)
             plan_add_note(&s->plan, false, "%s: %s; a signal would end this run without a checkpoint",
                           all[i].key, reason.text);
