@@ -23,7 +23,7 @@ def ini(path, command, **how):
 
 
 def check(path, command, inputs=()):
-    """Ends the command with status 2 where the file would replace what is no file, a run's lock or an input."""
+    """Ends the command with status 2 where the file would replace a lock, an input or what is no file."""
     path = pathlib.Path(path)
     wrong = path.is_symlink() or (path.exists() and not path.is_file()) or path.suffix == ".lock"
     if wrong or path.resolve() in [pathlib.Path(one).resolve() for one in inputs]:

@@ -137,8 +137,8 @@ def test_bad_arguments_and_site_files_and_a_second_study_that_writes_to_the_same
     pathlib.Path("mine.jsonl.lock").write_text("mine")
     os.symlink("mine", "link.jsonl.lock")
     os.mkfifo("pipe.jsonl.lock")
-    refused("study", *(f"ranks=1 repeats=1 deck=d.ini out={out}" for out in ("mine.jsonl", "pipe.jsonl", "new",
-            "mine.jsonl.lock", "pipe.jsonl.lock", "/dev/null", "~/o.jsonl", "$HOME/o.jsonl")))  # fmt: skip
+    wrong = "mine.jsonl pipe.jsonl new mine.jsonl.lock pipe.jsonl.lock /dev/null ~/o.jsonl $HOME/o.jsonl"
+    refused("study", *(f"ranks=1 repeats=1 deck=d.ini out={out}" for out in wrong.split()))
     assert run("study", "ranks=1", "repeats=1", "deck=d.ini", "out=link.jsonl").status == 3
     assert open("mine").read() == open("mine.jsonl.lock").read() == "mine" and not os.path.exists("~")
 
