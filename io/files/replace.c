@@ -61,10 +61,10 @@ int replace_begin(replace *r, const char *path)
     return code;
 }
 
-/* A write that failed long ago has left no errno. */
+/* What failed a write long ago also fails this one, whose errno is there. */
 static int flush_to_disk(FILE *to)
 {
-    if (ferror(to)) return EIO;
+    if (ferror(to)) return fputc('\n', to) == EOF || fflush(to) != 0 ? errno : EIO;
     return fflush(to) != 0 || fsync(fileno(to)) != 0 ? errno : 0;
 }
 
