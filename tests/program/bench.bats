@@ -136,7 +136,8 @@ int clock_gettime(clockid_t clock, struct timespec *t)
     return code;
 }
 END
-    LD_PRELOAD=$PWD/jumps.so bench reduce/registers device=host n=4096 ceiling_bytes=1M samples=9 output=none >table
+    LD_PRELOAD=$PWD/jumps.so bench reduce/registers device=host n=4096 ceiling_bytes=1M samples=9 \
+        output=none >table
     grep -E '^reduce/registers .*>9999 % \* .*B/s      -  ' table || { cat table; return 1; }
     expect "what the record says" "640 480 f64 B/s" \
         "$(jq -r 'select(.rung == "naiveRow") | "\(.parameters.nx) \(.parameters.ny) \(.dtype) \(.unit)"' results.jsonl)"
