@@ -244,4 +244,6 @@ def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(one_record
     time.sleep(1)
     assert open(reader).read().count("\n") == 99 and slow.wait() == 0
     open("empty.jsonl", "w").close()
-    refused("records", "run empty.jsonl", "run nowhere.jsonl", "run .", "some mixed.jsonl", "run")
+    os.mkfifo("pipe.jsonl")
+    refused("records", "run pipe.jsonl", "run empty.jsonl", "run nowhere.jsonl", "run .", "some mixed.jsonl")
+    refused("records", "run")
