@@ -43,7 +43,8 @@ static bool is_same(const placement_seat *a, const placement_seat *b)
     return a->host == b->host && strcmp(a->uuid, b->uuid) == 0;
 }
 
-/* Adds how many threads share the CPUs of a rank, and what binds them, where they are too many. */
+/* Adds how many threads share the CPUs of a rank where they are too many, and what binds them where more
+ * CPUs are left. */
 static bool is_crowded(const placement_seat *all, int ranks, int me, sentence *words)
 {
     cpu_set_t together = all[me].cpus, common;
@@ -56,12 +57,13 @@ static bool is_crowded(const placement_seat *all, int ranks, int me, sentence *w
         sharing++;
     }
     const int cpus = CPU_COUNT(&together);
-    if (threads <= cpus || cpus >= all[me].allowed) return false;
-    sentence_add(words,
-                 "%s%d threads of %d rank%s share %d of %d CPUs: OMP_PROC_BIND or the launcher binds them "
-                 "there (mpirun --bind-to none, srun --cpus-per-task give a rank more)",
-                 words->text[0] ? "; " : "", threads, sharing, sharing == 1 ? "" : "s", cpus,
-                 all[me].allowed);
+    if (threads <= cpus) return false;
+    sentence_add(words, "%s%d threads of %d rank%s share %d of %d CPUs%s", words->text[0] ? "; " : "",
+                 threads, sharing, sharing == 1 ? "" : "s", cpus, all[me].allowed,
+                 cpus >= all[me].allowed
+                     ? ""
+                     : ": OMP_PROC_BIND or the launcher binds them there (mpirun --bind-to none, srun "
+                       "--cpus-per-task give a rank more)");
     return true;
 }
 

@@ -80,7 +80,8 @@ void topology_destroy(topology *t)
 int topology_threads(const topology *t, int asked)
 {
     if (asked > 0) return asked;
-    if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
+    /* as many as run.threads allows: a team of 60,000 overflows libgomp's stack */
+    if (getenv("OMP_NUM_THREADS")) return (int)fmin(omp_get_max_threads(), 4096);
     cpu_set_t cpus;
     const int mine = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : omp_get_num_procs();
     const long online = sysconf(_SC_NPROCESSORS_ONLN);

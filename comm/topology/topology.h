@@ -100,8 +100,7 @@ typedef struct placement_seat {   /* what a rank tells the others on its machine
     int allowed;                  /* CPUs that it could be given here */
 } placement_seat;
 
-/* From the least to the worst. Crowded: more threads than there are CPUs in them share the CPUs of a rank,
- * while others are left. */
+/* From the least to the worst. Crowded: more threads than there are CPUs share the CPUs of a rank. */
 typedef enum placement_fault {
     PLACEMENT_RIGHT,
     PLACEMENT_CROWDED,

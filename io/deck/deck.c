@@ -15,15 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DECK_FILE_BYTES_MAX = 1 << 20 }; /* weights of radius 8 take 8 KB; more than this is some other file */
+#include "ranks/check.h"
 
-/* Passes on what an allocation returned, or ends the process where that is NULL. */
-static void *had(void *p)
-{
-    if (p) return p;
-    fputs("weft: out of memory while reading a deck\n", stderr);
-    abort();
-}
+enum { DECK_FILE_BYTES_MAX = 1 << 20 }; /* weights of radius 8 take 8 KB; more than this is some other file */
 
 __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, ...)
 {
@@ -32,14 +26,14 @@ __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, .
     va_start(args, format);
     if (vasprintf(&text, format, args) < 0) text = NULL;
     va_end(args);
-    return had(text);
+    return CHECK_ALLOC(text);
 }
 
 static char *copy_trimmed(const char *from, size_t bytes)
 {
     while (bytes && isspace((unsigned char)*from)) from++, bytes--;
     while (bytes && isspace((unsigned char)from[bytes - 1])) bytes--;
-    return had(strndup(from, bytes));
+    return CHECK_ALLOC(strndup(from, bytes));
 }
 
 /* ---- entries ---- */
@@ -52,10 +46,10 @@ const deck_entry *deck_find(const deck *d, const char *key)
 }
 
 /* Takes the three strings. */
-static void append(deck *d, char *key, char *value, char *where)
+static void append(deck *d, char *key, char *text, char *where)
 {
-    d->entry = had(realloc(d->entry, (d->count + 1) * sizeof *d->entry));
-    d->entry[d->count++] = (deck_entry){ key, value, where };
+    d->entry = CHECK_ALLOC(realloc(d->entry, (d->count + 1) * sizeof *d->entry));
+    d->entry[d->count++] = (deck_entry){ key, text, where };
 }
 
 void deck_remove(deck *d, const char *key)
@@ -170,7 +164,7 @@ bool deck_read_text(deck *d, const char *text, const char *name, sentence *why)
 {
     static const char byte_order_mark[] = "\xEF\xBB\xBF";
     const bool marked = strncmp(text, byte_order_mark, strlen(byte_order_mark)) == 0;
-    char *const copy = had(strdup(text)), *next = copy + (marked ? strlen(byte_order_mark) : 0);
+    char *const copy = CHECK_ALLOC(strdup(text)), *next = copy + (marked ? strlen(byte_order_mark) : 0);
     reading r = { .to = d, .name = name, .section = "", .why = why };
     bool ok = true;
     while (ok && next) {
@@ -200,7 +194,7 @@ static ssize_t read_all(int fd, char *to, size_t room)
 
 char *deck_file_text(const char *path, sentence *why)
 {
-    char *text = had(malloc(DECK_FILE_BYTES_MAX + 1));
+    char *text = CHECK_ALLOC(malloc(DECK_FILE_BYTES_MAX + 1));
     struct stat info;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     const ssize_t bytes = fd < 0 || fstat(fd, &info) != 0 ? -1 : read_all(fd, text, DECK_FILE_BYTES_MAX + 1);

@@ -37,7 +37,8 @@ int replace_sync_path(const char *path)
 int replace_sync_folder(const char *path)
 {
     const int code = replace_sync_path(path);
-    return code == EINVAL || code == EACCES ? 0 : code;
+    const bool has_none = code == EINVAL || code == ENOSYS || code == EOPNOTSUPP || code == EACCES;
+    return has_none || code == EPERM ? 0 : code;
 }
 
 void replace_directory_of(char *out, size_t out_bytes, const char *path)
@@ -60,10 +61,10 @@ int replace_begin(replace *r, const char *path)
     return code;
 }
 
-/* A write that failed long ago has left no errno. */
+/* What failed a write long ago also fails this one, whose errno is there. */
 static int flush_to_disk(FILE *to)
 {
-    if (ferror(to)) return EIO;
+    if (ferror(to)) return fputc('\n', to) == EOF || fflush(to) != 0 ? errno : EIO;
     return fflush(to) != 0 || fsync(fileno(to)) != 0 ? errno : 0;
 }
 

@@ -22,6 +22,7 @@
 
 #include "files/replace.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "state/state_index.h"
 
 enum {
@@ -31,7 +32,7 @@ enum {
 };
 
 typedef struct owner {
-    char host[WORD_BYTES], job[WORD_BYTES]; /* host "": there is no line, or another program's */
+    char host[WORD_BYTES], job[WORD_BYTES]; /* host "": there is no whole line */
     long pid;
     int restarts;
 } owner;
@@ -77,6 +78,7 @@ static int try(lock *l, owner *other)
     if (fstat(l->fd, &info) != 0 || !S_ISREG(info.st_mode)) return EEXIST;
     const bool locked = flock(l->fd, LOCK_EX | LOCK_NB) == 0, others = !locked && errno == EWOULDBLOCK;
     if (pread(l->fd, text, sizeof text - 1, 0) < 0) return errno;
+    if (text[0] && strncmp(text, "host=", 5) != 0) return EEXIST; /* another program's file */
     if (text[0] || !l->replaces) *other = read_owner(text);
     const bool same_host = strcmp(other->host, self.host) == 0,
                later = *other->host && strcmp(self.job, "-") != 0 && strcmp(other->job, self.job) == 0 &&
@@ -96,6 +98,18 @@ void state_lock_path(char out[STATE_PATH_BYTES], const char *folder, const char 
 {
     const int n = folder ? STATE_PATH_BYTES : (int)(basename(file) - file) + state_stem_bytes(file);
     snprintf(out, STATE_PATH_BYTES, "%.*s%s", n, folder ? folder : file, folder ? "/" LOCK_NAME : ".lock");
+}
+
+state_status state_is_free(MPI_Comm comm, const char *folder, sentence *why)
+{
+    char path[STATE_PATH_BYTES];
+    state_status status = STATE_OK;
+    snprintf(path, sizeof path, "%.4000s/" LOCK_NAME, folder);
+    const int fd = ranks_mine(comm) == 0 ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        status = state_fail(STATE_BUSY, why, "another run holds %.300s", path);
+    if (fd >= 0) close(fd);
+    return state_agree(comm, status, why);
 }
 
 lock *lock_take(const char *path, state_status *status, sentence *note, sentence *why)

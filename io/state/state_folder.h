@@ -29,6 +29,8 @@ bool state_look_again(int code, int *tries);
 
 #define LOCK_NAME ".weft.lock" /* in a folder; NAME and NAME.h5, whose attempts share names, have NAME.lock */
 void state_lock_path(char out[STATE_PATH_BYTES], const char *folder, const char *file);
+/* BUSY: another run holds the folder's lock now. Collective. */
+state_status state_is_free(MPI_Comm comm, const char *folder, sentence *why);
 
 typedef struct lock lock;
 

@@ -38,9 +38,8 @@ static state_status check_shape(int dims, const hsize_t *shape, const state_fore
 }
 
 /* Why H5Dread failed: `code` is of the system, or 0. */
-static state_status read_failed(const state_foreign *q, hid_t how, int code, sentence *why)
+static state_status read_failed(const state_foreign *q, hid_t how, sentence *why)
 {
-    if (code == EIO || code == ESTALE) return state_file_failed("read", q->path, code, why);
     for (int i = 0; i < H5Pget_nfilters(how); i++) {
         char name[64] = "";
         size_t values = 0;
@@ -83,15 +82,13 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     const int64_t cells = box_cells(q->own);
     double *const wide = q->type == DTYPE_F32 ? malloc((size_t)cells * sizeof *wide) : data;
     if (!wide) return state_fail(STATE_IO, why, "no memory to read %s", q->path);
-    errno = 0;
     const bool ok =
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start + 2 - dims, NULL, count + 2 - dims, NULL) >= 0 &&
         H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, wide) >= 0;
-    const int code = errno; /* HDF5 passes an error of the disk on like damage */
     (void)fp_default();
     for (int64_t k = 0; k < cells && wide != data; k++) ((float *)data)[k] = (float)wide[k];
     if (wide != data) free(wide);
-    return ok ? STATE_OK : read_failed(q, how, code, why);
+    return ok ? STATE_OK : read_failed(q, how, why);
 }
 
 /* prev: NULL, or of /fields/u_prev, which need not be there. */
@@ -154,8 +151,12 @@ state_status state_read_foreign(MPI_Comm comm, const state_foreign *u, void *dat
     state_info own;
     bool found = false;
     const bool is_state = state_open(comm, u->path, &own, why) == STATE_OK && field_of(&own, u->dataset) >= 0;
+    errno = 0;
     state_status status = is_state ? read_state(&own, u, data, why)
                                    : read_file(u, &u_prev, data, prev, &found, why);
+    /* HDF5 passes an error of the disk on like damage, or like what is not there */
+    if (!is_state && status != STATE_OK && (errno == EIO || errno == ESTALE))
+        status = state_file_failed("read", u->path, errno, why);
     if (is_state && prev && status == STATE_OK) {
         found = field_of(&own, u_prev.dataset) >= 0;
         if (found) status = read_state(&own, &u_prev, prev, why);

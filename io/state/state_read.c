@@ -31,8 +31,9 @@ static const char *say_part(const state_info *s, int k, char out[PART_BYTES])
     return out;
 }
 
-/* Is this file the part that was written? NULL, or what it is not. Of one file the trailer has told. */
-static const char *find_fault(const state_info *s, int k, int fd)
+/* Is this file the part that was written? NULL, or what it is not; also NULL where *code is errno of a read
+ * that failed. Of one file the trailer has told. */
+static const char *find_fault(const state_info *s, int k, int fd, int *code)
 {
     const state_part *p = &s->part[k];
     struct stat info;
@@ -40,26 +41,26 @@ static const char *find_fault(const state_info *s, int k, int fd)
     if (!s->folder[0]) return NULL;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "is no file";
     if (info.st_size != p->bytes) return "has another length than was written";
-    if (state_structure_crc(s, k, fd, p->bytes, &crc) != 0) return "cannot be read";
-    return crc == p->structure_crc ? NULL : "is another part, or its structure is damaged";
+    *code = state_structure_crc(s, k, fd, p->bytes, &crc);
+    return *code || crc == p->structure_crc ? NULL : "is another part, or its structure is damaged";
 }
 
-/* DAMAGED: it is not there or another; IO: it may be whole, but cannot be opened. */
+/* DAMAGED: it is not there or another; IO: it may be whole, but cannot be read. */
 static state_status open_part(const state_info *s, int k, int *fd, sentence *why)
 {
     char path[STATE_PATH_BYTES], part[PART_BYTES];
     state_part_path(s, k, path);
     *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    const int code = *fd < 0 ? errno : 0;
+    int code = *fd < 0 ? errno : 0;
     const bool missing = code == ENOENT || code == ENOTDIR;
     if (missing && !s->folder[0]) /* rank 0 has read it */
         return state_fail(STATE_MISSING, why, "%s: no such file", path);
-    if (code && !missing)
-        return state_fail(STATE_IO, why, "%.700s: %s cannot be opened: %s", s->path, say_part(s, k, part),
-                          strerror(code));
-    const char *const fault = missing ? "is not there" : find_fault(s, k, *fd);
-    if (!fault) return STATE_OK;
+    const char *const fault = missing ? "is not there" : code ? NULL : find_fault(s, k, *fd, &code);
+    if (!fault && !code) return STATE_OK;
     if (*fd >= 0) close(*fd);
+    if (!fault)
+        return state_fail(STATE_IO, why, "%.700s: %s cannot be read: %s", s->path, say_part(s, k, part),
+                          strerror(code));
     return state_fail(STATE_DAMAGED, why, "%s %s", say_part(s, k, part), fault);
 }
 

@@ -11,7 +11,6 @@ printed on stderr. Exit status: 0, or 2 where the records are of several GPUs or
 """
 
 import json
-import sys
 
 from weftlab import records, text
 
@@ -91,7 +90,3 @@ def main():
         text.fail(COMMAND, "the checks are of %s; a reference is of one GPU" % of)
     print(written(reference_of(good)))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

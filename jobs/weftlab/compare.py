@@ -17,7 +17,6 @@ Exit status: 0 nothing slower, 1 something slower or runs with a failed verdict 
 compare, or too few runs of every setting, 3 pandas or scipy is missing.
 """
 
-import sys
 
 from weftlab import text
 
@@ -50,7 +49,3 @@ def main():
     from weftlab import ranksum  # pylint: disable=import-outside-toplevel
 
     return ranksum.compare(parser.prog, arguments.a, arguments.b, arguments.least, arguments.alpha)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -22,20 +22,29 @@ def ini(path, command, **how):
     return parser
 
 
-def check(path, command):
-    """Ends the command with status 2 where the file would replace what is no file, or a run's lock."""
+def check(path, command, inputs=()):
+    """Ends the command with status 2 where the file would replace a lock, an input or what is no file."""
     path = pathlib.Path(path)
-    if path.is_symlink() or (path.exists() and not path.is_file()) or path.suffix == ".lock":
-        what = "a link, pipe, device, folder or lock"
+    wrong = path.is_symlink() or (path.exists() and not path.is_file()) or path.suffix == ".lock"
+    if wrong or path.resolve() in [pathlib.Path(one).resolve() for one in inputs]:
+        what = "a link, pipe, device, folder, lock or input"
         text.fail(command, f"{path} is {what}; allowed is a new name or that of a file")
 
 
 @contextlib.contextmanager
 def held(path, command):
-    """One command at a time: PATH.lock is there, and locked, until its end."""
-    name = "%s.lock" % path
-    os.makedirs(os.path.dirname(os.path.abspath(name)), exist_ok=True)
-    with open(name, "w") as lock:
+    """One command at a time: PATH.lock is there, empty and locked, until its end."""
+    path = os.path.realpath(path)
+    name = path + ".lock"
+    check(path, command)
+    try:
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        lock = open(os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666))
+    except OSError as error:
+        text.fail(command, f"{name}: {error.strerror}", text.ENVIRONMENT_FAILURE)
+    with lock:
+        if not os.path.isfile(name) or os.path.getsize(name) > 0:
+            text.fail(command, f"{name} is no lock of a study; allowed is another out=")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

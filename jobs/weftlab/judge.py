@@ -14,7 +14,6 @@ numpy (for a page jinja2) is missing, 4 nothing could be judged. Records of mach
 elsewhere.
 """
 
-import sys
 
 from weftlab import files, records, text
 
@@ -33,6 +32,8 @@ def main():
     from weftlab import check_text, checks  # pylint: disable=import-outside-toplevel
 
     text.leave_with_the_reader()
+    if asked.page:
+        files.check(asked.page, COMMAND, asked.paths)
     last = dict(checks.rounds_of(asked.paths, COMMAND))
     if not last:
         text.fail(COMMAND, "%s: no records of weft check" % " ".join(asked.paths))
@@ -49,7 +50,3 @@ def main():
 
         files.write(asked.page, check_page.page(nodes), COMMAND)
     return checks.STATUS[max((node.verdict for node in nodes), key=checks.WEIGHT.get)]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -14,7 +14,6 @@ import pathlib
 import re
 import shlex
 import subprocess
-import sys
 
 from weftlab import files, results, text
 
@@ -130,7 +129,3 @@ def main():
             print(keep(name, questions[name], part, arguments.folder, parser.prog), flush=True)
         failed += not part
     return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -12,7 +12,6 @@ written.
 
 import pathlib
 import re
-import sys
 
 from weftlab import files, text
 
@@ -85,10 +84,7 @@ def main():
     paths = frame_paths(arguments.frames, parser.prog)
     if len(paths) > MOST_PANELS:
         text.fail(parser.prog, f"{len(paths)} pictures; 1 to {MOST_PANELS} can be drawn")
+    files.check(arguments.output, parser.prog, paths)
     draw(paths, arguments.output, parser.prog)
     print(text.printable(f"{arguments.output}: {len(paths)} panels"))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -12,7 +12,6 @@ import argparse
 import json
 import math
 import re
-import sys
 from dataclasses import replace
 
 from weftlab import text
@@ -254,7 +253,3 @@ def main():
     except FileNotFoundError as error:
         why = f"{error.filename}: {error.strerror}; WEFT names the program"
         text.fail(command, why, text.ENVIRONMENT_FAILURE)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

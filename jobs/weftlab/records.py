@@ -10,6 +10,7 @@ import collections
 import itertools
 import json
 import math
+import os
 import re
 import sys
 
@@ -213,9 +214,10 @@ def record_of(line):
 
 
 def lines_of(path, command):
-    """The lines of a file that are not empty."""
+    """The lines of a file that are not empty; a pipe without a writer has none."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as file:
+            os.set_blocking(file.fileno(), True)
             for line in file:
                 if line.strip(b" \t\r\n"):
                     yield line.decode("utf-8", "replace")
@@ -277,7 +279,3 @@ def main():
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
         sys.stdout.buffer.write(line.encode("utf-8"))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

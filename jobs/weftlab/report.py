@@ -9,7 +9,6 @@
 """
 
 import pathlib
-import sys
 
 from weftlab import files, pages, tables, teaching, text
 
@@ -83,7 +82,3 @@ def main():
     except pages.PageMistake as mistake:
         text.fail(parser.prog, str(mistake))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

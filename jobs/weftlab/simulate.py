@@ -31,7 +31,7 @@ import subprocess
 import sys
 import tempfile
 
-from weftlab import records, text
+from weftlab import files, records, text
 
 HERE = pathlib.Path(__file__).resolve().parents[2]
 NETWORKS = ("fat_tree", "dragonfly")
@@ -194,6 +194,8 @@ def arguments_of():
             parser.error("--ranks %d is no multiple of --per-host %d" % (ranks, asked.per_host))
     if not asked.words or asked.words[0] not in ("run", "bench"):
         parser.error("WORDS begin with run or bench")
+    if asked.calls:
+        files.check(asked.calls, parser.prog)
     return parser.prog, asked
 
 
@@ -213,7 +215,3 @@ def main():
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

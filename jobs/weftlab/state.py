@@ -5,7 +5,6 @@ or another program wrote. Its cells are read back and have the fingerprints that
 
 import os
 import struct
-import sys
 
 from weftlab import files, text
 
@@ -111,7 +110,3 @@ def main():
     except (OSError, ValueError) as error:
         text.fail(parser.prog, f"{asked.old} is damaged: {error}", 1)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -35,7 +35,6 @@ Exit status: 0 done, 1 some runs failed, 2 a mistake in the study.
 import contextlib
 import io
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -115,10 +114,8 @@ def perform(command, arguments, words):
 
 def draw(path):
     """jobs/plot, which needs packages that a study does not: a program of its own. Its status."""
-    folder = str(pathlib.Path(__file__).resolve().parents[1])
-    folders = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
     words = [sys.executable, "-m", "weftlab.plot", path]
-    return subprocess.run(words, env=dict(os.environ, PYTHONPATH=folders)).returncode
+    return subprocess.run(words, env=dict(os.environ, PYTHONPATH=text.module_path())).returncode
 
 
 def main():
@@ -128,7 +125,3 @@ def main():
         return perform(command, arguments, words)
     except KeyboardInterrupt:
         return 130
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -101,6 +101,8 @@ class Study:
         self.deck = self.readable_deck(keys["deck"])
         if not self.out:
             self.out = os.path.splitext(os.path.basename(ini or "study"))[0] + ".jsonl"
+        if re.match(r"~|.*\$[{A-Za-z]", self.out):
+            self.fail("out = %s: no shell expands ~ and $NAME; allowed is a path without them" % self.out)
         self.values.setdefault("run.threads", "1")
         self.lists = {key: self.several(key, value) for key, value in self.values.items()}
 

@@ -4,6 +4,7 @@ Text of records, file names and arguments is other people's: a terminal obeys no
 """
 
 import argparse
+import contextlib
 import importlib
 import os
 import pathlib
@@ -34,11 +35,21 @@ def fail(command, text, status=USER_MISTAKE):
 
 
 def leave_with_the_reader():
-    """A command whose output goes to `head` ends when head does, without a traceback."""
+    """A command whose output goes to `head` ends when head does, without a traceback; one whose reader is
+    slow waits for it, also where the pipe does not block.
+    """
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    with contextlib.suppress(OSError):  # closed
+        os.set_blocking(1, True)
 
 
 # ---- packages beyond Python itself ----
+
+
+def module_path():
+    """PYTHONPATH of a program that imports these modules."""
+    folders = [str(pathlib.Path(__file__).resolve().parents[1]), os.getenv("PYTHONPATH")]
+    return os.pathsep.join(filter(None, folders))
 
 
 def need(command, *modules):
@@ -53,9 +64,8 @@ def need(command, *modules):
     except ImportError as missing:
         ours, others = os.path.realpath(sys.executable), os.path.realpath(SYSTEM_PYTHON)
         if ours != others and os.path.exists(others):
-            folders = [str(pathlib.Path(__file__).resolve().parents[1]), os.getenv("PYTHONPATH")]
-            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
-            os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, "-m", "weftlab." + command, *sys.argv[1:]])
+            os.environ["PYTHONPATH"] = module_path()
+            os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, *sys.argv])
         debian = " and ".join("python3-" + module.lower() for module in modules)
         why = "%s cannot import %s (%s)" % (sys.executable, module, missing)
         advice = "install Debian's %s, or 'pip install ./jobs'" % debian

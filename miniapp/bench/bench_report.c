@@ -73,7 +73,8 @@ static void print_row(const bench_item *item, const bench_point *p)
     else if (!isnan(p->spread))
         snprintf(spread, sizeof spread, "%.*f %%%s", p->spread < 9.99 ? 1 : 0, 100 * p->spread,
                  p->spread > spread_quiet ? " *" : "  ");
-    if (!isnan(part)) snprintf(fraction, sizeof fraction, "%.*f", part < 10 ? 3 : part < 1000 ? 1 : 0, part);
+    if (!isnan(part) && p->spread <= 1)
+        snprintf(fraction, sizeof fraction, "%.*f", part < 10 ? 3 : part < 1000 ? 1 : 0, part);
     printf(row_format, name, figure_seconds(p->time_s.p50).text, spread,
            !p->verdict.right ? "WRONG"
            : isnan(p->rate)  ? "right"

@@ -103,7 +103,9 @@ static bool choose_items(bench_request *q, int ranks, int argc, char **argv, sen
         }
     for (int i = 1; i < argc && ok; i++)
         if (is_name(argv[i]) && !known[i])
-            ok = sentence_refuse(why, "the %s device has no rung %s; `weft bench --list` names them all",
+            ok = sentence_refuse(why,
+                                 "the %s device has no rung %s; `weft bench --list` names them all; each of "
+                                 "memory, shared, launch, constant, arith and streams needs a GPU",
                                  q->kind == DEVICE_HOST ? "host" : "cuda", argv[i]);
     free(known);
     return ok;

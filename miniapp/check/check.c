@@ -102,7 +102,7 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
     const bool speaks = c->top->rank == 0;
     check_verdict v;
     sentence why;
-    bool whole;
+    bool whole, kept = true;
     do {
         if (speaks) check_part_begin(c, head);
         whole = trial_round(c);
@@ -113,7 +113,8 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
         check_judge(&c->found, r, &v);
         json_t *o = json_deep_copy(head);
         json_object_set_new(o, "check", check_record(c, &v));
-        if (c->ask->output[0] && !record_append(c->ask->output, o, &why)) (void)cmd_say(0, "%s", why.text);
+        if (c->ask->output[0] && !record_append(c->ask->output, o, &why))
+            kept = cmd_say(false, "%s", why.text);
         json_decref(o);
     } while (trial_tell(c, whole && goes_on(c)) > 0 && ++c->round);
     trial_unwatch();
@@ -121,7 +122,7 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
         check_page_print(stdout, &c->found, &v, r);
         check_part_end(c);
     }
-    return (int)trial_tell(c, speaks ? check_exit_status[v.word] : 0);
+    return (int)trial_tell(c, !speaks ? 0 : kept ? check_exit_status[v.word] : CHECK_EXIT_ENVIRONMENT);
 }
 
 /* ---- beginning and end ---- */
@@ -198,7 +199,10 @@ static void check_close(check *c)
 /* By rank 0. 0, or the exit status with a sentence in why. A reference of another GPU is not used. */
 static int may_begin(const check_request *ask, const device *d, check_reference *r, sentence *why)
 {
-    const int status = ask->output[0] ? record_may_write("output", ask->output, why) : 0;
+    char part[4200];
+    snprintf(part, sizeof part, "%s.part", ask->output);
+    int status = ask->output[0] ? record_may_write("output", ask->output, why) : 0;
+    if (status == 0 && ask->output[0]) status = record_may_write("output", part, why);
     if (status != 0 || !ask->reference[0]) return status;
     if (!check_reference_read(ask->reference, r, why)) return CHECK_EXIT_ENVIRONMENT;
     if (strcmp(r->gpu, d->name) == 0) return 0;

@@ -1,6 +1,7 @@
 /* weft: MPI multi-GPU stencil and transpose mini-app. Commands are rows of a table: what main runs, --help
  * and the sentences about mistakes come from it. */
 #include <fcntl.h>
+#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -184,7 +185,8 @@ static int perform(int argc, char **argv)
 
 /* A descriptor that the caller closed would be that of the next file opened, and what is printed would go
  * into a checkpoint. One that does not block would lose what a slow reader has not taken yet. A reader that
- * leaves (`weft info | head -1`) ends no run. */
+ * leaves (`weft info | head -1`) ends no run; a limit on the size of files is an error of the write that
+ * meets it. */
 static void prepare_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -193,6 +195,7 @@ static void prepare_streams(void)
         else if (flags & O_NONBLOCK) (void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
     }
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
 }
 
 static bool reader_left(void)
@@ -213,6 +216,8 @@ int main(int argc, char **argv)
 {
     const char *const command = argc >= 2 ? argv[1] : "";
     fp_begin();
+    /* numbers have a point whatever locale a library sets: this thread reads and writes them */
+    (void)uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     if (strcmp(command, TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
     prepare_streams();
     return status_with_output(perform(argc, argv));

@@ -86,7 +86,7 @@ typedef struct problem_tables {
 } problem_tables;
 
 /* Kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM; ZERO: COUNT). FILE: false (no formula).
- * For transpose `own` is A's box and initial mode is COUNT. Out of memory: says so, aborts. */
+ * For transpose `own` is A's box and initial mode is COUNT. */
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own);
 void problem_tables_free(problem_tables *t);
 

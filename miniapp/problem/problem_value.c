@@ -2,19 +2,16 @@
  * All arithmetic is that of mode_axis.c and portable_math.c, the same on every machine. */
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "problem/problem.h"
+#include "ranks/check.h"
 
 static double *allocate(problem_tables *t, size_t doubles)
 {
     t->bytes = doubles * sizeof *t->block;
-    t->block = malloc(t->bytes);
-    if (t->block) return t->block;
-    fputs("weft: out of memory for the tables of the initial value\n", stderr);
-    abort();
+    return t->block = CHECK_ALLOC(malloc(t->bytes));
 }
 
 static void make_counts(problem_tables *t, int step)

@@ -90,8 +90,6 @@ void loop_catch_signals(void)
     signals_catch(SIGUSR1, on_signal);
     signals_catch(SIGTERM, on_signal);
     signals_catch(SIGINT, on_signal);
-    /* a limit on the size of files is an error of the write that meets it */
-    signals_catch(SIGXFSZ, SIG_IGN);
 }
 
 /* Only rank 0's host is asked for the time of day: another clock may be hours off, and would end the

@@ -49,11 +49,12 @@ int saver_check_folders(saver *v, sentence *why)
         sentence reason;
         if (!o.sure && i != SAVER_CHECKPOINTS) continue;
         if (o.how.file) replace_directory_of(folder, sizeof folder, o.how.file);
-        const state_status status = state_is_shared(s->top.comm, o.how.file ? folder : o.how.folder, &reason);
+        state_status status = state_is_shared(s->top.comm, o.how.file ? folder : o.how.folder, &reason);
+        v->no_folder = v->no_folder || (!o.sure && status != STATE_OK);
+        if (!o.sure && status == STATE_OK) status = state_is_free(s->top.comm, o.how.folder, &reason);
         if (status == STATE_OK) continue;
         sentence_set(why, "%s: %s", o.key, reason.text);
         if (o.sure) return state_exit(status);
-        v->no_folder = true;
         plan_add_note(&s->plan, false, "%s; a signal would end this run without a checkpoint", why->text);
     }
     return 0;

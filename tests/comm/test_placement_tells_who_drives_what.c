@@ -41,7 +41,8 @@ static void what_is_wrong_is_told_in_words(void **state)
           "8 threads of 2 ranks share 6 of 8 CPUs" },
         { &right, "", { "0-1", "2-3", "4-5" }, { 2, 2, 9 }, .words = "" },
         { &right, "", { "0", "1-2" }, { 1, 9 }, .words = "" },
-        { &right, "", { "0-7", "0-7" }, { 8, 8 }, .words = "" }, /* more than all: no binding's fault */
+        /* more than all: no binding's fault */
+        { &right, "", { "0-7", "0-7" }, { 8, 8 }, PLACEMENT_CROWDED, "16 threads of 2 ranks share 8 of 8" },
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const char *const gpus = cases[c].gpus;

@@ -59,7 +59,7 @@ static void a_file_that_is_there(void **unused)
         /* it died before its line was there */
         { "", .taken = "" },
         { "host=h pid=1", .taken = "" },
-        { "\x01\x02 nothing of the kind\n", .taken = "" },
+        { "[[package]]\n", .busy = "File exists" }, /* another program's */
         { other, .busy = "host elsewhere" },
         /* another step of this job may be alive */
         { other, "77", .busy = "job 77" },

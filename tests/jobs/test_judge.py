@@ -9,7 +9,7 @@ import os
 import re
 
 import pytest
-from conftest import OLDER, RESULTS, TOP, changed, run, sys, write
+from conftest import OLDER, RESULTS, TOP, changed, refused, run, sys, write
 
 sys.path.insert(0, str(TOP / "tests/support"))
 from check_records import check_records
@@ -169,6 +169,7 @@ def test_wrong_bits_are_named_hosts_named_as_markup_escaped_and_references_that_
         check["figures"] += [{"like": "copy", "a": a, "b": -1, "rate": 1} for a in (99, "x")] + [5]
     lines, html = page(1, records)
     assert lines[0].startswith("wrong: ")
+    refused("judge", "check.jsonl --page check.jsonl")
     named = "1. link of ranks 4 and 5 (n3): wrong bits, confidence 0.90: wrong bits in pair, both ways"
     assert any(line.startswith(named) for line in lines)
     assert "<img" not in html and "<b>" not in html

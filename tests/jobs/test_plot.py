@@ -113,6 +113,10 @@ def test_measured_files_of_every_kind_of_runs_and_rungs_can_be_drawn(monkeypatch
     for question in ("h200x1/*one-step", "*/*scaling", "h100x1/*ladder", "h200x2/*transports"):
         for file in RESULTS.glob(question + ".jsonl"):
             assert "_" in printed("plot", file, "drawn")
+    page = (RESULTS.parents[1] / "docs/teaching.md").read_text("utf-8")
+    for words in re.findall("^weft (bench .*output=mine.jsonl)$", page, re.M):
+        weft(*words.split(), "device=host", "n=30000", "ceiling_bytes=1M", "samples=3")
+    printed("plot", "mine.jsonl")
 
 
 # ---- weft bench ----

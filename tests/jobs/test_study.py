@@ -7,6 +7,8 @@ import importlib.util
 import json
 import os
 import pathlib
+import subprocess
+import time
 
 import pytest
 from conftest import HEAT, JOBS, WEFT, changed, deck, printed, process, read, refused, run, script, sys, write
@@ -131,6 +133,14 @@ def test_bad_arguments_and_site_files_and_a_second_study_that_writes_to_the_same
         done = run(*words)
         assert done.status == 2 and "new/o.jsonl: another study writes there" in done.err, done
     assert run(*words).status == 0 and os.listdir("new") == ["o.jsonl"]
+    pathlib.Path("mine").write_text("mine")
+    pathlib.Path("mine.jsonl.lock").write_text("mine")
+    os.symlink("mine", "link.jsonl.lock")
+    os.mkfifo("pipe.jsonl.lock")
+    wrong = "mine.jsonl pipe.jsonl new mine.jsonl.lock pipe.jsonl.lock /dev/null ~/o.jsonl $HOME/o.jsonl"
+    refused("study", *(f"ranks=1 repeats=1 deck=d.ini out={out}" for out in wrong.split()))
+    assert run("study", "ranks=1", "repeats=1", "deck=d.ini", "out=link.jsonl").status == 3
+    assert open("mine").read() == open("mine.jsonl.lock").read() == "mine" and not os.path.exists("~")
 
 
 def test_the_study_needs_no_package_of_others_and_reads_every_study_of_jobs():
@@ -227,5 +237,13 @@ def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(one_record
     write("long.jsonl", [one_record] * 99)  # more than a pipe holds
     done = process("sh", "-c", f"{sys.executable} {JOBS}/records any long.jsonl | head -n 1")
     assert (done.out.count("\n"), done.err) == (1, "")
+    reader, writer = os.pipe()  # one that does not block, and a slow reader
+    os.set_blocking(writer, False)
+    slow = subprocess.Popen([sys.executable, JOBS / "records", "any", "long.jsonl"], stdout=writer)
+    os.close(writer)
+    time.sleep(1)
+    assert open(reader).read().count("\n") == 99 and slow.wait() == 0
     open("empty.jsonl", "w").close()
-    refused("records", "run empty.jsonl", "run nowhere.jsonl", "run .", "some mixed.jsonl", "run")
+    os.mkfifo("pipe.jsonl")
+    refused("records", "run pipe.jsonl", "run empty.jsonl", "run nowhere.jsonl", "run .", "some mixed.jsonl")
+    refused("records", "run")

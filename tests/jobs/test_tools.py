@@ -110,7 +110,8 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
     assert run("panels", "p.png", "--output", "nowhere/r.png").status == 3 and open("r.png").read() == "old"
     os.symlink("p.png", "link.png")
     os.mkfifo("pipe.png")
-    refused("panels", "p.png --output link.png", "p.png --output pipe.png")
+    refused("panels", "p.png --output link.png", "p.png --output pipe.png", "p.png --output ./p.png")
+    refused("simulate", "--calls link.png run d.ini", "--calls pipe.png run d.ini")
     assert os.path.islink("link.png") and not os.path.isfile("pipe.png")
 
 

@@ -124,6 +124,21 @@ right_on_the_gpu() { # words of weft bench...
     expect "marks" "$(jq -s 'map(select(.spread > .1)) | length' results.jsonl)" "$(grep -cE '^[a-z]+/.* % \*  ' table)"
     expect "bytes: a copy reads and writes, so does a transpose, a sum reads" "copy 2097152 naiveRow 4915200 registers 32768" \
         "$(jq -rs 'map("\(.rung) \(.rate * .time_s.p50 | round)") | sort | join(" ")' results.jsonl)"
+    cc -shared -fPIC -o jumps.so -x c - <<'END'
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    static int calls;
+    const int code = (int)syscall(SYS_clock_gettime, clock, t);
+    t->tv_sec += calls++ / 6; /* of three samples one takes a second more */
+    return code;
+}
+END
+    LD_PRELOAD=$PWD/jumps.so bench reduce/registers device=host n=4096 ceiling_bytes=1M samples=9 \
+        output=none >table
+    grep -E '^reduce/registers .*>9999 % \* .*B/s      -  ' table || { cat table; return 1; }
     expect "what the record says" "640 480 f64 B/s" \
         "$(jq -r 'select(.rung == "naiveRow") | "\(.parameters.nx) \(.parameters.ny) \(.dtype) \(.unit)"' results.jsonl)"
 }

@@ -44,6 +44,13 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
         printf '%s' "${case%|*}" >bad.json
         refuses 3 "$weft" check device=host reference=bad.json -- "jobs/check_reference wrote: ${case##*|}"
     done
+    echo mine >mine.part
+    refuses 2 "$weft" check device=host output=mine -- "output = mine.part is no file of records"
+    ln -s /dev/full full
+    run -3 "$weft" check device=host budget=0.01 output=full
+    [[ $output == *"cannot append the record to full: No space left"*"weft check: "* ]]
+    run -3 bash -c 'ulimit -f 1; "$0" check device=host budget=0.01' "$weft"
+    [[ $output == *"check.jsonl.part: File too large"* ]]
     refuses 3 "$weft" check device=host output=nowhere/check.jsonl -- "output = nowhere/check.jsonl: No such file or directory"
 }
 

@@ -72,6 +72,10 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     refuses 3 limited run d.ini --dry-run -- memory "limit: ulimit"
     expect "limit of info" ulimit "$(limited info --json | jq -r '.ranks[0].memory_limit')"
     limited run d.ini grid.ny=4000
+    cc -shared -fPIC -o little.so -x c - <<<'#include <stddef.h>
+        void *__libc_malloc(size_t);
+        void *malloc(size_t bytes) { return bytes > 1000000 ? NULL : __libc_malloc(bytes); }'
+    LD_PRELOAD=$PWD/little.so refuses 3 "$weft" run d.ini --dry-run -- "deck.c:" "out of memory"
 }
 
 @test "a device that fails is exit 3: what, in which phase and step, and the checkpoint to go on from" {

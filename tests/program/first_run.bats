@@ -34,6 +34,11 @@ checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
     [[ $output == *"Without root and without passwordless sudo, run: sudo apt-get install openmpi-bin" ]]
     ID=0 run "$top/.ci/install-deps" run
     [[ $output == "Installing what is missing here, by apt-get (DEPS=no installs nothing): openmpi-bin"* ]]
+    mkdir no_apt
+    ln -s /usr/bin/* no_apt/
+    rm no_apt/apt-get
+    PATH=$PWD/no_apt run -1 "$top/.ci/install-deps" run
+    [[ $output == "Missing here: openmpi-bin (names of Debian"*"dnf install gcc make pkgconf openmpi-"* ]]
 }
 
 @test "root, more ranks than CPUs, another MPI's launcher: one sentence each, and the right launch" {

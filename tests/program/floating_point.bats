@@ -46,6 +46,19 @@ same() { # key=value...
     done
 }
 
+@test "a library that sets a locale: numbers of decks, words, tables and timelines have a point" {
+    localedef -i de_DE -f UTF-8 --no-archive ./de_DE.UTF-8 || skip "no locale can be made here (locales)"
+    deck n.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 time.steps=3 run.wall_limit=99.5
+    for places in none load,init; do
+        LOCPATH=$PWD SHIM=locale SHIM_AT=$places preloaded "$weft" run n.ini problem.alpha=.15 \
+            output.trace=t.json >said
+        record .deck >$places
+        expect "events of the timeline" true "$(jq '.traceEvents | length > 5' t.json)"
+        grep -q '^rate *[0-9]*\.' said || { cat said; return 1; }
+    done
+    cmp none load,init
+}
+
 @test "the host's answers, by which weft bench verifies" {
     for word in traps,up zero; do
         SHIM=$word SHIM_AT=load,init,thread OMP_NUM_THREADS=2 preloaded \

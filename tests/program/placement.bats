@@ -26,7 +26,7 @@ setup() {
     local host="0000:01:00.0 0 0000:11:00.0 0 0000:41:00.0 1"
     expect "GPU and near node" "$host $host" "$(awk '/^[0-9]/ { print $4, $5 }' info | xargs)"
     expect "ranks" "0 1 2 3 4 5" "$(awk '/^[0-9]/ { print $1 }' info | xargs)"
-    expect "faults" 2 "$(grep -c 'WRONG' info)"
+    expect "faults" 2 "$(grep -c 'WRONG: bound' info)"
     grep -A 2 '^2 ' info | grep -q 'WRONG: bound to cores of NUMA node 0, far from its GPU on node 1'
     launch 6 env WEFT_PRETEND_HOSTS=2 "$weft" info --json >info.json
     jq -e '.ranks[2].gpu_cpus == "4096" and .ranks[2].numa_nodes == "0" and .ranks[2].gpu_numa_node == 1
@@ -40,5 +40,7 @@ setup() {
         "$weft" >table
     expect "notes, that of the record" "1 true" \
         "$(grep -c '^note' table) $(record '.machine.placement == .notes[0]')"
+    run env OMP_NUM_THREADS=100000 "$weft_release" info # more than libgomp's stack holds
+    [ "$status" = 0 ] || refused 3 "called exit"
     grep -q "rank 0 on .* sees one of the host's 2 or more GPUs.* --gpus-per-node=2 --gpu-bind=none" <(record .notes[0])
 }

@@ -44,6 +44,9 @@ is_here() { # words of a command line: are all rungs that they name those of thi
 
 @test "the page of a family has all its rungs and parameters, and docs/teaching.md names it" {
     local family word
+    for family in $(basename -s .md "$top"/docs/teaching/*.md | grep -vx gpu); do # those that a host lacks
+        "$weft" bench $family --list device=host >out 2>&1 || grep -q " $family[ ,].*needs a GPU" out
+    done
     while read -r family word; do
         grep -qF "\`$word\`" "$top/docs/teaching/$family.md" || { echo "$family.md: no $word"; return 1; }
         grep -q "(teaching/$family.md)" "$top/docs/teaching.md" || { echo "docs/teaching.md: no $family"; return 1; }

@@ -112,11 +112,13 @@ differ() { # text, command...: the files differ, and the text says where
     refuses 2 "$weft" diff a empty -- empty
 }
 
-@test "a state that is deleted while its folder is looked at, and an error of the disk, are no damage" {
+@test "no damage: a state deleted while its folder is looked at, an error of the disk, no fsync of folders" {
     cc -w -shared -fPIC -o unlucky.so -x c - <<'END'
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 int open(const char *path, int how, int mode)
@@ -126,17 +128,40 @@ int open(const char *path, int how, int mode)
 }
 ssize_t pread(int fd, void *data, size_t bytes, off_t at)
 {
-    if (bytes < 1 << 20 || !getenv("FAILS")) return syscall(SYS_pread64, fd, data, bytes, at);
+    char link[64], path[4096] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    (void)!readlink(link, path, sizeof path - 1);
+    if (!getenv("FAILS") || !strstr(path, getenv("FAILS")) || bytes < strtoul(getenv("LEAST"), NULL, 10))
+        return syscall(SYS_pread64, fd, data, bytes, at);
     errno = EIO;
+    return -1;
+}
+int fsync(int fd)
+{
+    struct stat info;
+    if (!getenv("SYNC") || fstat(fd, &info) != 0 || !S_ISDIR(info.st_mode)) return syscall(SYS_fsync, fd);
+    errno = atoi(getenv("SYNC"));
     return -1;
 }
 END
     plate checkpoint.every=1 checkpoint.keep=0
     weft_alone d.ini --quiet
     h5copy -i good.h5 -s /fields/u -o plain.h5 -d /u
+    weft_run 2 d.ini --quiet output.final=parts.h5 checkpoint.writers=2
     export LD_PRELOAD=$PWD/unlucky.so
     run -0 env GOES=step_0000000001.h5 "$weft" verify checkpoints
     [[ $output == *"step_0000000001.h5: was deleted meanwhile"*"step_0000000002.h5: whole"* ]]
-    FAILS=yes refuses 3 "$weft" run d.ini problem.initial=plain.h5:/u output.final=other.h5 -- \
-        "cannot read plain.h5: Input/output error"
+    for LEAST in 1000000 1; do # of the cells; of all
+        export LEAST
+        FAILS=plain.h5 refuses 3 "$weft" run d.ini problem.initial=plain.h5:/u output.final=other.h5 -- \
+            "cannot read plain.h5: Input/output error"
+    done
+    FAILS=/1.h5 refuses 3 "$weft" verify parts.h5 -- "parts.h5: part 1 (" "cannot be read: Input/output error"
+    local code outputs=(output.final=new.h5 output.picture=p.png output.trace=t.json output.every=1
+        output.record=new/r.jsonl checkpoint.dir=c/new output.series=s/new)
+    for code in 22 38 95 13 1; do # EINVAL ENOSYS EOPNOTSUPP EACCES EPERM: a folder cannot be synced
+        SYNC=$code "$weft" run d.ini --quiet "${outputs[@]}"
+        rm -r new c s
+    done
+    SYNC=5 refuses 3 "$weft" run d.ini --quiet "${outputs[@]}" -- "Input/output error"
 }

@@ -3,7 +3,7 @@
  *
  *   words    ftz, daz, up, down, zero (rounding), traps: changes the floating-point environment
  *            exit, _exit, _Exit, quick_exit: calls it with status 0
- *            threads: libgomp can make none
+ *            threads: libgomp can make none; locale: sets one with a decimal comma
  *            hold: MPI_Init_thread makes the file `in_init`, stays until there is a file `go_on`, and takes the
  *            handlers of USR1, TERM and INT away, as an MPI with handlers of its own does
  *   places   load (where the library is loaded), init (in MPI_Init_thread), thread (in each new thread),
@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ static void act(const char *place)
     if (has(words, "_exit")) _exit(0);
     if (has(words, "_Exit")) _Exit(0);
     if (has(words, "quick_exit")) quick_exit(0);
+    if (has(words, "locale")) setlocale(LC_ALL, "de_DE.UTF-8");
     if (has(words, "up")) fesetround(FE_UPWARD);
     if (has(words, "down")) fesetround(FE_DOWNWARD);
     if (has(words, "zero")) fesetround(FE_TOWARDZERO);
