@@ -89,7 +89,6 @@ temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int 
 /* ---- the cut ---- */
 
 static int64_t chunks_of(int64_t rows, int64_t height) { return (rows + height - 1) / height; }
-static int64_t remainder_of(int64_t a, int64_t m) { return (a % m + m) % m; }
 
 /* The part of a box that depends on a mirroring boundary. */
 typedef struct near {
@@ -133,14 +132,16 @@ static int64_t right_of(const temporal_strips *s, const field_shape *f, box cell
     return last <= x0 ? x0 : last - (last - x0) % s->end_piece;
 }
 
-/* The interior's columns, and the border's strips beside them: each stores columns from .. to - 1, and its
- * first cell is `first`. */
+/* A strip of the border: it stores columns from .. to - 1, and its first cell is `first`. */
+typedef struct side_strip {
+    int64_t from, to, first;
+} side_strip;
+
+/* The interior's columns, and the strips beside them. */
 typedef struct across {
     int64_t x0, x1;
     int count;
-    struct {
-        int64_t from, to, first;
-    } strip[STRIPS_MAX];
+    side_strip strip[STRIPS_MAX];
 } across;
 
 /* A strip stores columns that do not depend on cells beyond its ends, or only on ghosts beyond a side that it
@@ -154,8 +155,7 @@ static void add_strips(across *a, const temporal_strips *s, const field_shape *f
         const int64_t known = n->high && last >= f->nx + s->side_ghosts ? f->nx : last - s->depth;
         const int64_t end = known < to ? known : to;
         assert(a->count < STRIPS_MAX && end > from);
-        a->strip[a->count].from = from, a->strip[a->count].to = end;
-        a->strip[a->count++].first = first;
+        a->strip[a->count++] = (side_strip){ from, end, first };
         from = end;
     }
 }
@@ -165,7 +165,8 @@ static across across_of(const temporal_strips *s, const field_shape *f, box cell
 {
     /* columns that a strip at a side stores */
     const int64_t inner = s->side_cells - s->depth - s->side_ghosts;
-    const int64_t begin = n->low ? inner - inner % s->piece : cells.x0 + remainder_of(-cells.x0, s->piece);
+    const int64_t begin =
+        n->low ? inner - inner % s->piece : cells.x0 + (-cells.x0 % s->piece + s->piece) % s->piece;
     across a = { .x0 = begin < cells.x1 ? begin : cells.x1 };
     a.x1 = right_of(s, f, cells, a.x0, x_high);
     const int64_t even = a.x1 - (a.x1 - a.x0) % s->stored; /* saves one strip of a few columns */
@@ -270,9 +271,8 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     const cut c = cut_of(s, &pace, &w, apart);
     plan.border_warps = pace.warps;
     temporal_parts *border = &plan.border;
-    for (int i = 0; i < a.count; i++)
-        add(border, box_make(a.strip[i].from, a.strip[i].to, cells.y0, cells.y1), a.strip[i].first,
-            s->side_cells, c.side);
+    for (const side_strip *i = a.strip; i < a.strip + a.count; i++)
+        add(border, box_make(i->from, i->to, cells.y0, cells.y1), i->first, s->side_cells, c.side);
     border->sides = border->items;
     border->warps = border->sides + (unsigned)c.band_warps;
     add(border, box_make(a.x0, a.x1, cells.y0, y0), a.x0, s->band_stored, n.above);
