@@ -22,10 +22,9 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
                       const field_shape *to_shape, transport_kind t, MPI_Comm comm);
 void redist_destroy(redist **r);
 
-/* flags: TRANSPOSE_* of device.h; INCREMENT_SOURCE adds 1 to every source cell after it was read. Enqueued on
- * s and, for the messages, waited for: when it returns, the last unpack is enqueued on s. Collective: all
- * ranks call with the same flags and their parts of the same fields. Over TRANSPORT_PEER it enqueues one
- * kernel. */
+/* flags: TRANSPOSE_STORE, or TRANSPOSE_ADD with TRANSPOSE_INCREMENT_SOURCE (device.h). Enqueued on s and, for
+ * the messages, waited for: when it returns, the last unpack is enqueued on s. Collective: all ranks call
+ * with the same flags and their parts of the same fields. Over TRANSPORT_PEER it enqueues one kernel. */
 void redist_transpose(redist *r, void *target, void *source, int flags, device_stream *s);
 
 int64_t redist_sent_bytes(const redist *r);

@@ -7,6 +7,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "core/linkage.h"
 
 typedef enum boundary_kind {
     BOUNDARY_NONE,
@@ -27,4 +30,35 @@ typedef struct boundary {
 static inline bool boundary_mirrors(boundary_kind k)
 {
     return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN;
+}
+
+/* Value at a coordinate of an axis: the cell itself, its image's value, V, or V + V - the image's value. */
+typedef enum boundary_rule {
+    BOUNDARY_READ,
+    BOUNDARY_IMAGE,
+    BOUNDARY_VALUE,
+    BOUNDARY_MIRROR
+} boundary_rule;
+
+/* The rule of coordinate *at of an axis of n own cells; replaces *at by its image, if it has one, and *v by
+ * V. An image lies nearer to the domain; it is an own cell if the ghosts are no deeper than the axis is
+ * long. */
+LINKAGE_BOTH boundary_rule boundary_step(int64_t n, boundary_side low, boundary_side high, int64_t *at,
+                                         double *v)
+{
+    const bool below = *at < 0;
+    const boundary_side side = below ? low : high;
+    const int64_t depth = below ? -1 - *at : *at - n; /* 0 for the first ghost */
+    if (*at >= 0 && *at < n) return BOUNDARY_READ;
+    switch (side.kind) {
+    case BOUNDARY_NONE: return BOUNDARY_READ;
+    case BOUNDARY_PERIODIC: *at = below ? *at + n : *at - n; return BOUNDARY_IMAGE;
+    case BOUNDARY_NEUMANN: *at = below ? depth : n - 1 - depth; return BOUNDARY_IMAGE;
+    case BOUNDARY_DIRICHLET:
+        *v = side.value;
+        if (depth == 0) return BOUNDARY_VALUE; /* the node just outside, the mirror */
+        *at = below ? depth - 1 : n - depth;
+        return BOUNDARY_MIRROR;
+    }
+    return BOUNDARY_READ;
 }

@@ -9,37 +9,32 @@
 #include <string.h>
 
 #include "core/dtype.h"
+#include "core/linkage.h"
 #include "core/value.h"
 
-#ifdef __CUDACC__
-#define CELL_INLINE static __host__ __device__ __forceinline__
-#else
-#define CELL_INLINE static inline
-#endif
-
-CELL_INLINE float cell_fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
-CELL_INLINE double cell_fma_f64(double a, double b, double c) { return fma(a, b, c); }
+LINKAGE_BOTH float cell_fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
+LINKAGE_BOTH double cell_fma_f64(double a, double b, double c) { return fma(a, b, c); }
 
 /* The mirrored ghost of a dirichlet side: V + V - u. */
-CELL_INLINE float cell_mirror_f32(float v, float u) { return (v + v) - u; }
-CELL_INLINE double cell_mirror_f64(double v, double u) { return (v + v) - u; }
+LINKAGE_BOTH float cell_mirror_f32(float v, float u) { return (v + v) - u; }
+LINKAGE_BOTH double cell_mirror_f64(double v, double u) { return (v + v) - u; }
 
 /* A cell of either type, as a double. */
-CELL_INLINE double cell_get(dtype t, const void *at)
+LINKAGE_BOTH double cell_get(dtype t, const void *at)
 {
     return t == DTYPE_F32 ? (double)*(const float *)at : *(const double *)at;
 }
-CELL_INLINE void cell_set(dtype t, void *at, double u)
+LINKAGE_BOTH void cell_set(dtype t, void *at, double u)
 {
     if (t == DTYPE_F32) *(float *)at = (float)u;
     else *(double *)at = u;
 }
-CELL_INLINE double cell_mirror(dtype t, double v, double u)
+LINKAGE_BOTH double cell_mirror(dtype t, double v, double u)
 {
     return t == DTYPE_F32 ? (double)cell_mirror_f32((float)v, (float)u) : cell_mirror_f64(v, u);
 }
 
-CELL_INLINE uint64_t cell_fmix64(uint64_t k)
+LINKAGE_BOTH uint64_t cell_fmix64(uint64_t k)
 {
     k ^= k >> 33;
     k *= 0xff51afd7ed558ccdull;
@@ -49,7 +44,7 @@ CELL_INLINE uint64_t cell_fmix64(uint64_t k)
 }
 
 /* The IEEE pattern, zero-extended. Every NaN becomes the one quiet NaN: fingerprints ignore NaN payloads. */
-CELL_INLINE uint64_t cell_bits_f32(float u)
+LINKAGE_BOTH uint64_t cell_bits_f32(float u)
 {
     uint32_t b;
     if (u != u) return 0x7ff8000000000000ull;
@@ -57,7 +52,7 @@ CELL_INLINE uint64_t cell_bits_f32(float u)
     return b;
 }
 
-CELL_INLINE uint64_t cell_bits_f64(double u)
+LINKAGE_BOTH uint64_t cell_bits_f64(double u)
 {
     uint64_t b;
     if (u != u) return 0x7ff8000000000000ull;
@@ -66,14 +61,14 @@ CELL_INLINE uint64_t cell_bits_f64(double u)
 }
 
 /* A cell's contribution to the fingerprint; `linear` is its row-major index in the field's global shape. */
-CELL_INLINE uint64_t cell_fingerprint(uint64_t bits, uint64_t linear)
+LINKAGE_BOTH uint64_t cell_fingerprint(uint64_t bits, uint64_t linear)
 {
     return cell_fmix64(bits + (linear + 1) * 0x9E3779B97F4A7C15ull);
 }
 
 /* |d| as an unsigned pattern that orders like |d|, with NaN above infinity: a maximum of patterns never loses
  * a NaN. Every NaN becomes the one quiet NaN, because NaN payloads differ between processors. */
-CELL_INLINE uint64_t cell_abs_bits(double d)
+LINKAGE_BOTH uint64_t cell_abs_bits(double d)
 {
     uint64_t b;
     if (d != d) return 0x7ff8000000000000ull;
@@ -81,16 +76,16 @@ CELL_INLINE uint64_t cell_abs_bits(double d)
     return b & 0x7fffffffffffffffull;
 }
 
-CELL_INLINE double cell_random(uint64_t seed, uint64_t linear)
+LINKAGE_BOTH double cell_random(uint64_t seed, uint64_t linear)
 {
     const uint64_t h =
         cell_fmix64(cell_fmix64(seed + 0x9E3779B97F4A7C15ull) + (linear + 1) * 0x9E3779B97F4A7C15ull);
     return (double)(h >> 11) * 0x1p-52 - 1.0; /* exact: 53 bits */
 }
 
-CELL_INLINE int cell_count_index(uint64_t linear) { return (int)(cell_fmix64(linear + 1) & 1023u); }
+LINKAGE_BOTH int cell_count_index(uint64_t linear) { return (int)(cell_fmix64(linear + 1) & 1023u); }
 
-CELL_INLINE void cell_axis(const value_axis *a, int64_t i, double *re, double *im)
+LINKAGE_BOTH void cell_axis(const value_axis *a, int64_t i, double *re, double *im)
 {
     const int64_t h = 2 * ((i >> a->bits) - a->hi_first), l = 2 * (i & (((int64_t)1 << a->bits) - 1));
     const double hr = a->hi[h], hi = a->hi[h + 1], lr = a->lo[l], li = a->lo[l + 1];
@@ -100,7 +95,7 @@ CELL_INLINE void cell_axis(const value_axis *a, int64_t i, double *re, double *i
 }
 
 /* The value at own cell (x, y). */
-CELL_INLINE double cell_value(const value *v, int64_t x, int64_t y)
+LINKAGE_BOTH double cell_value(const value *v, int64_t x, int64_t y)
 {
     const int64_t gx = v->x_first + x, gy = v->y_first + y;
     const uint64_t linear = v->transposed ? (uint64_t)gx * (uint64_t)v->ny_global + (uint64_t)gy

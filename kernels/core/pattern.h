@@ -22,7 +22,7 @@ typedef struct pattern_wrong {
 /* Indices of halves have 32 bits. */
 #define PATTERN_WORDS_MAX ((int64_t)1 << 31)
 
-CELL_INLINE uint64_t pattern_word(const memory_pattern *p, int64_t i)
+LINKAGE_BOTH uint64_t pattern_word(const memory_pattern *p, int64_t i)
 {
     const uint64_t at = p->first + (uint64_t)i;
     return (p->walking ? (uint64_t)1 << (p->seed + at) % 64 : cell_fingerprint(p->seed, at)) ^ p->flip;
@@ -30,7 +30,7 @@ CELL_INLINE uint64_t pattern_word(const memory_pattern *p, int64_t i)
 
 /* The first wrong half of a word. The lower half comes first, as in the memory of little-endian machines, the
  * only ones that CUDA supports. */
-CELL_INLINE uint64_t pattern_first_half(uint64_t index, uint64_t wrote, uint64_t read)
+LINKAGE_BOTH uint64_t pattern_first_half(uint64_t index, uint64_t wrote, uint64_t read)
 {
     const bool high = (uint32_t)wrote == (uint32_t)read;
     return (2 * index + high) << 32 | (uint32_t)(high ? read >> 32 : read);

@@ -48,28 +48,22 @@ static inline int stencil_weights(stencil_form form, int r)
     return 0;
 }
 
-/* Index of the weight of cur(x+dx, y+dy); -1: the form has none. */
-static inline int stencil_weight_index(stencil_form form, int r, int dx, int dy)
-{
-    const int along = dx + dy, k = along < 0 ? -along : along;
-    if (dx < -r || dx > r || dy < -r || dy > r) return -1;
-    switch (form) {
-    case STENCIL_LINE:
-        if (dy != 0) return -1;
-        return dx == 0 ? 2 * r : 2 * (r - k) + (dx > 0);
-    case STENCIL_STAR:
-        if (dx != 0 && dy != 0) return -1;
-        return k == 0 ? 4 * r : 4 * (r - k) + (dy != 0 ? 2 : 0) + (along > 0);
-    case STENCIL_BOX: return (dy + r) * (2 * r + 1) + dx + r;
-    }
-    return -1;
-}
-
-/* The inverse: weight `at` belongs to cell (x + *dx, y + *dy). */
+/* Weight `at` belongs to cell (x + *dx, y + *dy). */
 static inline void stencil_weight_place(stencil_form form, int r, int at, int *dx, int *dy)
 {
     const int side = 2 * r + 1, arms = form == STENCIL_LINE ? 2 : 4, arm = at % arms, k = r - at / arms,
               step = arm % 2 ? k : -k;
     *dx = form == STENCIL_BOX ? at % side - r : arm < 2 ? step : 0;
     *dy = form == STENCIL_BOX ? at / side - r : arm < 2 ? 0 : step;
+}
+
+/* The inverse: the weight of cur(x+dx, y+dy); -1: the form has none. By search, for set-up. */
+static inline int stencil_weight_index(stencil_form form, int r, int dx, int dy)
+{
+    for (int at = stencil_weights(form, r) - 1; at >= 0; at--) {
+        int x, y;
+        stencil_weight_place(form, r, at, &x, &y);
+        if (x == dx && y == dy) return at;
+    }
+    return -1;
 }

@@ -219,9 +219,9 @@ struct device {
      * written only with TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
     int (*transpose)(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
                      int64_t rows, int64_t cols, int flags, device_stream *s);
-    /* This rank's share of a distributed transpose (transpose_peer.h). When it is done, the source has been
-     * read, and incremented with TRANSPOSE_INCREMENT_SOURCE, and the target is complete. All ranks make the
-     * same calls; a rank that is ahead waits for the others. */
+    /* This rank's share of a distributed transpose (transpose_peer.h). flags: both or none. When it is done,
+     * the source has been read, and incremented, and the target is complete. All ranks make the same calls; a
+     * rank that is ahead waits for the others. */
     int (*transpose_parts)(device *d, dtype t, const transpose_call *call, int flags, device_stream *s);
     int (*value_fill)(device *d, const field_shape *f, void *field, const value *v, box cells,
                       device_stream *s);

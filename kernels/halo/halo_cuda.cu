@@ -63,61 +63,39 @@ static_assert((int)BOX_LIST_MAX >= (int)BOUNDARY_BOXES_MAX && (int)BOX_LIST_MAX 
  * beyond a side of kind NONE (a neighbour's cells, brought by the halo), is read unchanged. No cell is both
  * read and written here. */
 
-template <typename T> struct axis {
+struct axis {
     int64_t n; /* own cells: 0 .. n-1 */
-    boundary_kind low, high;
-    T low_value, high_value;
+    boundary_side low, high;
 };
-
-/* Value at coordinate i of an axis: the cell itself, its image's value, V, or V + V - the image's value. */
-enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_MIRROR };
 
 struct fill_boxes {
     box cells[BOUNDARY_BOXES_MAX];
 };
 
-/* Replaces *i by its image, if it has one. */
-template <typename T> __device__ __forceinline__ rule step(const axis<T> &a, int64_t *i, T *v)
-{
-    if (*i >= 0 && *i < a.n) return RULE_READ;
-    const bool low = *i < 0;
-    const int64_t depth = low ? -1 - *i : *i - a.n; /* 0 for the first ghost */
-    switch (low ? a.low : a.high) {
-    case BOUNDARY_NONE: return RULE_READ;
-    case BOUNDARY_PERIODIC: *i = low ? *i + a.n : *i - a.n; return RULE_IMAGE;
-    case BOUNDARY_NEUMANN: *i = low ? depth : a.n - 1 - depth; return RULE_IMAGE;
-    case BOUNDARY_DIRICHLET:
-        *v = low ? a.low_value : a.high_value;
-        if (depth == 0) return RULE_VALUE;
-        *i = low ? depth - 1 : a.n - depth;
-        return RULE_MIRROR;
-    }
-    return RULE_READ;
-}
-
 /* The value at coordinate i; read(j) gives that of a cell. The images are followed to the end of their chain.
  * Each rule is then applied from the inside out, and found by walking the chain again: a chain has more than
  * one step only if the ghosts are deeper than the axis is long. */
-template <typename T, typename READ>
-__device__ __forceinline__ T along(const axis<T> &a, int64_t i, READ read)
+template <typename READ> __device__ __forceinline__ auto along(const axis &a, int64_t i, READ read)
 {
+    using T = decltype(read(i));
     int64_t at = i;
     int images = 0;
-    T v = 0;
-    rule r = step(a, &at, &v);
-    for (; r == RULE_IMAGE || r == RULE_MIRROR; r = step(a, &at, &v)) images++;
-    T u = r == RULE_VALUE ? v : read(at);
+    double v = 0;
+    const auto step = [&] { return boundary_step(a.n, a.low, a.high, &at, &v); };
+    boundary_rule r = step();
+    for (; r == BOUNDARY_IMAGE || r == BOUNDARY_MIRROR; r = step()) images++;
+    T u = r == BOUNDARY_VALUE ? (T)v : read(at);
     for (; images > 0; images--) {
         at = i;
-        for (int k = 0; k < images; k++) r = step(a, &at, &v);
-        if (r == RULE_MIRROR) u = mirror(v, u);
+        for (int k = 0; k < images; k++) r = step();
+        if (r == BOUNDARY_MIRROR) u = mirror((T)v, u);
     }
     return u;
 }
 
 template <typename T>
 __global__ void __launch_bounds__(BOX_LIST_THREADS)
-    fill_kernel(T *own, int64_t pitch, const axis<T> ax, const axis<T> ay,
+    fill_kernel(T *own, int64_t pitch, const axis ax, const axis ay,
                 const __grid_constant__ fill_boxes boxes, const __grid_constant__ box_list all)
 {
     box_list_run(all, [&](int e, int64_t, int64_t dx, int64_t dy) {
@@ -126,11 +104,6 @@ __global__ void __launch_bounds__(BOX_LIST_THREADS)
             return along(ax, x, [&](int64_t xi) { return own[yi * pitch + xi]; });
         });
     });
-}
-
-template <typename T> axis<T> axis_of(int64_t n, const boundary_side &low, const boundary_side &high)
-{
-    return { n, low.kind, high.kind, (T)low.value, (T)high.value };
 }
 
 /* ---- boxes to and from dense message buffers ----
@@ -227,8 +200,8 @@ int boundary_fill_cuda(device *, const field_shape *f, void *field, const bounda
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
         fill_kernel<T><<<all.blocks, BOX_LIST_THREADS, 0, device_cuda_stream(s)>>>(
-            (T *)field_at(f, field, 0, 0), f->pitch, axis_of<T>(f->nx, sides->x_low, sides->x_high),
-            axis_of<T>(f->ny, sides->y_low, sides->y_high), copies, all);
+            (T *)field_at(f, field, 0, 0), f->pitch, axis{ f->nx, sides->x_low, sides->x_high },
+            axis{ f->ny, sides->y_low, sides->y_high }, copies, all);
         return cudaGetLastError();
     });
 }

@@ -11,39 +11,17 @@
 #include "core/cell.h"
 #include "device/device_host.h"
 
-/* Effect of a rule on a coordinate beyond its side: read the cell, take the image's value, V itself, or V + V
- * - the image's value. */
-typedef enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_MIRROR } rule;
-
-/* n: own cells of the axis. */
-static rule axis_rule(int64_t n, boundary_side low, boundary_side high, int64_t i, int64_t *image, double *v)
-{
-    if (i >= 0 && i < n) return RULE_READ;
-    const boundary_side side = i < 0 ? low : high;
-    const int64_t depth = i < 0 ? -1 - i : i - n; /* 0 for the first ghost */
-    switch (side.kind) {
-    case BOUNDARY_NONE: return RULE_READ;
-    case BOUNDARY_PERIODIC: *image = i < 0 ? i + n : i - n; return RULE_IMAGE;
-    case BOUNDARY_NEUMANN: *image = i < 0 ? depth : n - 1 - depth; return RULE_IMAGE;
-    case BOUNDARY_DIRICHLET:
-        *v = side.value;
-        *image = i < 0 ? depth - 1 : n - depth; /* V is the node just outside, the mirror */
-        return depth == 0 ? RULE_VALUE : RULE_MIRROR;
-    }
-    return RULE_READ;
-}
-
 /* In double: exact for both types. */
 static double cell(const field_shape *f, const void *field, const boundary *b, int64_t x, int64_t y)
 {
     int64_t image_x = x, image_y = y;
     double v = 0;
-    rule r = axis_rule(f->ny, b->y_low, b->y_high, y, &image_y, &v);
-    if (r == RULE_READ) r = axis_rule(f->nx, b->x_low, b->x_high, x, &image_x, &v);
-    if (r == RULE_VALUE) return v;
-    if (r == RULE_READ) return cell_get(f->type, field_at_const(f, field, x, y));
+    boundary_rule r = boundary_step(f->ny, b->y_low, b->y_high, &image_y, &v);
+    if (r == BOUNDARY_READ) r = boundary_step(f->nx, b->x_low, b->x_high, &image_x, &v);
+    if (r == BOUNDARY_VALUE) return v;
+    if (r == BOUNDARY_READ) return cell_get(f->type, field_at_const(f, field, x, y));
     const double image = cell(f, field, b, image_x, image_y);
-    return r == RULE_MIRROR ? cell_mirror(f->type, v, image) : image;
+    return r == BOUNDARY_MIRROR ? cell_mirror(f->type, v, image) : image;
 }
 
 int boundary_fill_host(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,

@@ -1,12 +1,6 @@
-/* Lines, with neighbours along x only.
- *
- * line_tile_kernel: one bulk copy brings a block's piece of one row into shared memory, where a thread reads
- * its x neighbours: at radius 8 in f64 a vector needs nine, which from L1 cost .70 of a copy and from shared
- * memory nothing.
- *
- * line_kernel, for boxes too narrow for tiles: straight line, no shared memory; a thread's neighbours come as
- * aligned vectors of the same lines, from L1. A thread's items lie one block of rows apart; in place of a row
- * past the box it reads its first one again. */
+/* Lines, with neighbours along x only: a bulk copy brings a piece of a row into shared memory, where a thread
+ * reads its x neighbours: at radius 8 in f64 a vector needs nine, which from L1 cost .70 of a copy and from
+ * shared memory nothing. In boxes of a few vectors a block has pieces of several rows, one per warp. */
 #pragma once
 
 #include "cuda/async_copy_cuda.cuh"
@@ -26,22 +20,26 @@ template <typename T, int R> static __device__ __forceinline__ T line_sum(const 
     return term(2 * R, around.at(v, 0), sum);
 }
 
-/* Tiles of LINE_ITEMS * LINE_THREADS vectors of one row. */
-template <typename T, int R, bool PREV>
+/* Tiles of LINE_ITEMS * ACROSS vectors of as many rows as the block has ACROSS threads. */
+template <typename T, int R, bool PREV, int ACROSS>
 static __global__ void __launch_bounds__(LINE_THREADS)
-    line_tile_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
+    line_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
 {
-    constexpr int V = vector_cells<T>, SIDE = (R + V - 1) / V;
-    constexpr int LEFT = FIELD_ALIGN_BYTES / 16, OWN = LINE_ITEMS * LINE_THREADS; /* vectors */
-    __shared__ __align__(FIELD_ALIGN_BYTES) float4 row[LEFT + OWN + SIDE]; /* own cells on 128 bytes */
+    constexpr int V = vector_cells<T>, SIDE = (R + V - 1) / V, ROWS = LINE_THREADS / ACROSS;
+    constexpr int LEFT = FIELD_ALIGN_BYTES / 16, OWN = LINE_ITEMS * ACROSS; /* vectors */
+    __shared__ __align__(FIELD_ALIGN_BYTES) float4 rows[ROWS][LEFT + OWN + LEFT]; /* own cells on 128 bytes */
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
+    const int down = ROWS == 1 ? 0 : (int)threadIdx.y;
+    const bool mine = ROWS == 1 || y + down < cells.y1;
+    if (mine) y += down; /* beyond the box the first row is read again, and not stored */
+    float4 *const row = rows[down];
     const int64_t end = min(x + OWN * V, (cells.x1 + V - 1) / V * V);
     const T *const from = cur + y * pitch + x - SIDE * V;
     const int vectors = (int)((end - x) / V) + 2 * SIDE;
 #if __CUDA_ARCH__ >= 900
-    __shared__ uint64_t there;
-    const unsigned barrier = (unsigned)__cvta_generic_to_shared(&there);
+    __shared__ uint64_t there[ROWS];
+    const unsigned barrier = (unsigned)__cvta_generic_to_shared(there + down);
     if (threadIdx.x == 0) {
         bulk_barrier_make(barrier);
         bulk_barriers_made();
@@ -49,22 +47,22 @@ static __global__ void __launch_bounds__(LINE_THREADS)
         bulk_copy((unsigned)__cvta_generic_to_shared(row + LEFT - SIDE), from, 16 * (unsigned)vectors,
                   barrier);
     }
-    __syncthreads();
 #else
 #pragma unroll
     for (int k = 0; k <= LINE_ITEMS; k++) {
-        const int i = k * LINE_THREADS + (int)threadIdx.x;
+        const int i = k * ACROSS + (int)threadIdx.x;
         if (i < vectors) row[LEFT - SIDE + i] = reinterpret_cast<const float4 *>(from)[i];
     }
-    __syncthreads();
 #endif
+    __syncthreads();
     T old[LINE_ITEMS][V];
     span in[LINE_ITEMS];
     const int64_t at = y * pitch + x + threadIdx.x * V;
 #pragma unroll
     for (int i = 0; i < LINE_ITEMS; i++) {
-        in[i] = columns_of<T>(cells, x + (i * LINE_THREADS + (int)threadIdx.x) * V);
-        if (PREV && in[i].from < in[i].to) load_once(old[i], prev + at + i * LINE_THREADS * V);
+        in[i] = columns_of<T>(cells, x + (i * ACROSS + (int)threadIdx.x) * V);
+        if (!mine) in[i] = { 0, 0 };
+        if (PREV && in[i].from < in[i].to) load_once(old[i], prev + at + i * ACROSS * V);
     }
 #if __CUDA_ARCH__ >= 900
     bulk_wait(barrier, 0);
@@ -75,50 +73,13 @@ static __global__ void __launch_bounds__(LINE_THREADS)
         window<T, R> around;
 #pragma unroll
         for (int k = 0; k < 2 * SIDE + 1; k++)
-            load_row(around.cell + k * V, row + LEFT - SIDE + i * LINE_THREADS + threadIdx.x + k);
+            load_row(around.cell + k * V, row + LEFT - SIDE + i * ACROSS + threadIdx.x + k);
         T sum[V];
 #pragma unroll
         for (int v = 0; v < V; v++) {
             sum[v] = line_sum(around, v);
             if (PREV) sum[v] = term(STENCIL_CUDA_BETA, old[i][v], sum[v]);
         }
-        store(next + at + i * LINE_THREADS * V, in[i], sum);
-    }
-}
-
-template <typename T, int R, bool PREV>
-static __global__ void __launch_bounds__(LINE_THREADS)
-    line_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
-{
-    constexpr int V = vector_cells<T>;
-    int64_t x, y;
-    const box &cells = tiles_here(boxes, &x, &y).cells;
-    x += threadIdx.x * V;
-    y += threadIdx.y;
-    if (x >= cells.x1 || y >= cells.y1) return;
-    const int step = (int)blockDim.y;
-
-    window<T, R> around[LINE_ITEMS];
-    T old[LINE_ITEMS][V];
-#pragma unroll
-    for (int i = 0; i < LINE_ITEMS; i++) {
-        const int64_t yi = y + i * step, at = (yi < cells.y1 ? yi : y) * pitch + x;
-        around[i].load(cur + at);
-        if (PREV) load_once(old[i], prev + at);
-    }
-    T sum[LINE_ITEMS][V];
-#pragma unroll
-    for (int i = 0; i < LINE_ITEMS; i++) {
-#pragma unroll
-        for (int v = 0; v < V; v++) {
-            sum[i][v] = line_sum(around[i], v);
-            if (PREV) sum[i][v] = term(STENCIL_CUDA_BETA, old[i][v], sum[i][v]);
-        }
-    }
-#pragma unroll
-    /* stores last: their branches would delay the loads behind them */
-    for (int i = 0; i < LINE_ITEMS; i++) {
-        const int64_t yi = y + i * step;
-        if (yi < cells.y1) store(next + yi * pitch + x, columns_of<T>(cells, x), sum[i]);
+        store(next + at + i * ACROSS * V, in[i], sum);
     }
 }

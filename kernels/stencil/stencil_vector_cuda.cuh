@@ -70,11 +70,6 @@ template <typename T> static __device__ __forceinline__ void store(T *p, span in
 template <typename T, int R> struct window {
     static constexpr int V = vector_cells<T>, SIDE = (R + V - 1) / V, CELLS = (2 * SIDE + 1) * V;
     T cell[CELLS];
-    __device__ __forceinline__ void load(const T *p) /* p: the vector itself */
-    {
-#pragma unroll
-        for (int i = 0; i < 2 * SIDE + 1; i++) load_shared(cell + i * V, p + (i - SIDE) * V);
-    }
     __device__ __forceinline__ T at(int v, int d) const { return cell[SIDE * V + v + d]; }
 };
 

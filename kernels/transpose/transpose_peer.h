@@ -17,6 +17,7 @@
 
 #include "core/dtype.h"
 #include "core/field.h"
+#include "core/linkage.h"
 
 enum {
     TRANSPOSE_RANKS_MAX = 32,
@@ -26,12 +27,6 @@ enum {
 };
 #define TRANSPOSE_CHUNK_BYTES ((int64_t)512 << 10)
 
-#ifdef __CUDACC__
-#define TRANSPOSE_BOTH __host__ __device__
-#else
-#define TRANSPOSE_BOTH
-#endif
-
 /* rows x cols cells of the source; above, left: cells of the target's, of the source's line before it. */
 typedef struct transpose_part {
     int64_t rows, cols;
@@ -39,23 +34,23 @@ typedef struct transpose_part {
 } transpose_part;
 
 /* Numbers of tiles of a part, one below the other and side by side. */
-static TRANSPOSE_BOTH inline int64_t transpose_tiles_down(const transpose_part *p, int cell_bytes)
+LINKAGE_BOTH int64_t transpose_tiles_down(const transpose_part *p, int cell_bytes)
 {
     const int64_t tile = TRANSPOSE_TILE_BYTES_DOWN / cell_bytes;
     return (p->rows + p->above + tile - 1) / tile;
 }
-static TRANSPOSE_BOTH inline int64_t transpose_tiles_across(const transpose_part *p, int cell_bytes)
+LINKAGE_BOTH int64_t transpose_tiles_across(const transpose_part *p, int cell_bytes)
 {
     const int64_t tile = TRANSPOSE_TILE_BYTES_ACROSS / cell_bytes;
     return (p->cols + p->left + tile - 1) / tile;
 }
-static TRANSPOSE_BOTH inline int transpose_chunk_tiles(int cell_bytes)
+LINKAGE_BOTH int transpose_chunk_tiles(int cell_bytes)
 {
     return (int)(TRANSPOSE_CHUNK_BYTES * cell_bytes /
                  (TRANSPOSE_TILE_BYTES_DOWN * TRANSPOSE_TILE_BYTES_ACROSS));
 }
 /* 0 for an empty part. Numbers in the last row of tiles run on to a multiple of TRANSPOSE_DOWN rows. */
-static TRANSPOSE_BOTH inline int64_t transpose_chunks(const transpose_part *p, int cell_bytes)
+LINKAGE_BOTH int64_t transpose_chunks(const transpose_part *p, int cell_bytes)
 {
     if (p->rows <= 0 || p->cols <= 0) return 0;
     const int64_t down =
@@ -69,7 +64,7 @@ static TRANSPOSE_BOTH inline int64_t transpose_chunks(const transpose_part *p, i
 typedef struct transpose_corner {
     int64_t row, col;
 } transpose_corner;
-static TRANSPOSE_BOTH inline transpose_corner transpose_tile_corner(const transpose_part *p, int cell_bytes,
+LINKAGE_BOTH transpose_corner transpose_tile_corner(const transpose_part *p, int cell_bytes,
                                                                     int64_t n)
 {
     const int64_t strip_tiles = TRANSPOSE_DOWN * transpose_tiles_across(p, cell_bytes),
@@ -94,12 +89,12 @@ typedef struct transpose_layout {
 typedef struct transpose_places {
     int64_t full, free, given, taken, ring;
 } transpose_places;
-static TRANSPOSE_BOTH inline int64_t transpose_counters_bytes(const transpose_layout *l)
+LINKAGE_BOTH int64_t transpose_counters_bytes(const transpose_layout *l)
 {
     const int64_t bytes = (int64_t)l->ranks * l->slots * 2 * (int64_t)(sizeof(uint64_t) + sizeof(uint32_t));
     return (bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
 }
-static TRANSPOSE_BOTH inline transpose_places transpose_places_of(const transpose_layout *l, int at,
+LINKAGE_BOTH transpose_places transpose_places_of(const transpose_layout *l, int at,
                                                                   int other)
 {
     const int64_t flag = sizeof(uint64_t), count = sizeof(uint32_t), all = (int64_t)l->ranks * l->slots,
@@ -109,7 +104,7 @@ static TRANSPOSE_BOTH inline transpose_places transpose_places_of(const transpos
                                  transpose_counters_bytes(l) + first * TRANSPOSE_CHUNK_BYTES };
     return p;
 }
-static TRANSPOSE_BOTH inline int64_t transpose_layout_bytes(const transpose_layout *l)
+LINKAGE_BOTH int64_t transpose_layout_bytes(const transpose_layout *l)
 {
     return transpose_counters_bytes(l) + (int64_t)(l->ranks - 1) * l->slots * TRANSPOSE_CHUNK_BYTES;
 }

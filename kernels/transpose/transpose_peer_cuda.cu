@@ -211,22 +211,17 @@ __device__ __forceinline__ void take(const transpose_call &c, const transpose_pa
     count_block<T>(taken, (char *)p.shared_block + transpose_places_of(&c.layout, p.other, me).free, q);
 }
 
-/* Blocks per SM, for which registers are capped, of 256 and 512 threads. Over peers no run stores and
- * increments. Before sm_90 the same code takes more registers. */
+/* Blocks per SM, for which registers are capped, of 256 and 512 threads. Before sm_90 the same code takes
+ * more registers. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-template <typename T, bool ADD, bool INCREMENT>
-constexpr int BLOCKS = sizeof(T) == 4     ? (ADD || !INCREMENT ? 4 : 3)
-                       : ADD || INCREMENT ? 2
-                                          : 3;
+template <typename T, bool UPDATE> constexpr int BLOCKS = (sizeof(T) == 4 ? 4 : 3) - UPDATE;
 #else
-template <typename T, bool ADD, bool INCREMENT>
-constexpr int BLOCKS = sizeof(T) == 4      ? 4
-                       : ADD || !INCREMENT ? 3
-                                           : 2;
+template <typename T, bool UPDATE> constexpr int BLOCKS = sizeof(T) == 4 ? 4 : 3;
 #endif
 
-template <typename T, bool ADD, bool INCREMENT>
-__global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, ADD, INCREMENT>)
+/* UPDATE: adds to the target and increments the source; otherwise it does neither. */
+template <typename T, bool UPDATE>
+__global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, UPDATE>)
     transpose_peer_kernel(const __grid_constant__ plan p)
 {
     using shape = tile_shape<T, ALIGNED>;
@@ -239,14 +234,14 @@ __global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, ADD
         const transpose_corner at = corner_of<T>(c.own, j);
         T *const to = (T *)c.to + at.col * c.to_pitch + at.row;
         if (at.row < c.own.rows)
-            transpose_source_tile<T, ADD, INCREMENT>(to, c.to_pitch, (T *)c.from, c.from_pitch, c.own, at,
+            transpose_source_tile<T, UPDATE, UPDATE>(to, c.to_pitch, (T *)c.from, c.from_pitch, c.own, at,
                                                      tile, at_once());
         return;
     }
     const transpose_pair &pair = c.pair[j.what.pair];
     if (j.chunk >= transpose_chunks(j.what.gives ? &pair.out : &pair.in, sizeof(T))) return;
-    if (j.what.gives) give<T, INCREMENT>(c, pair, j, tile);
-    else take<T, ADD>(c, pair, j);
+    if (j.what.gives) give<T, UPDATE>(c, pair, j, tile);
+    else take<T, UPDATE>(c, pair, j);
 }
 
 /* Lists the works of a stage: giving and taking alternate. */
@@ -283,10 +278,7 @@ template <typename T> cudaError_t launch(const transpose_call *c, int flags, cud
     const int64_t blocks = (int64_t)p.stages * (p.gives + p.takes) * transpose_chunk_tiles(sizeof(T));
     assert(blocks <= INT32_MAX);
     if (blocks == 0) return cudaSuccess;
-    const bool add = flags & TRANSPOSE_ADD, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
-    const auto kernel =
-        add ? (increment ? transpose_peer_kernel<T, true, true> : transpose_peer_kernel<T, true, false>)
-            : (increment ? transpose_peer_kernel<T, false, true> : transpose_peer_kernel<T, false, false>);
+    const auto kernel = flags ? transpose_peer_kernel<T, true> : transpose_peer_kernel<T, false>;
     kernel<<<(unsigned)blocks, tile_shape<T, ALIGNED>::THREADS, 0, stream>>>(p);
     return cudaGetLastError();
 }
@@ -299,5 +291,6 @@ int transpose_parts_cuda(device *, dtype t, const transpose_call *c, int flags, 
     assert(c->from_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);
     assert(c->to_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);
     assert(c->layout.lag >= 1 && c->pairs < TRANSPOSE_RANKS_MAX);
+    assert(flags == TRANSPOSE_STORE || flags == (TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE));
     return by_type(t, [&](auto cell) { return launch<decltype(cell)>(c, flags, stream); });
 }

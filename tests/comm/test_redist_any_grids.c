@@ -27,16 +27,15 @@ static double source_cell(int64_t gx, int64_t gy, int64_t nx) { return (double)(
 static void expect(const transpose_case *c, const decomp *dec, const field_shape *f, bool target, int rounds,
                    void *out)
 {
-    const int step = c->flags & TRANSPOSE_INCREMENT_SOURCE ? 1 : 0;
     memset(out, 0xFF, f->bytes);
     for (int64_t y = 0; y < f->ny; y++)
         for (int64_t x = 0; x < f->nx; x++) {
             const int64_t gx = dec->own.x0 + x, gy = dec->own.y0 + y;
             const double a = target ? source_cell(gy, gx, c->nx) : source_cell(gx, gy, c->nx);
-            const double v = !target                    ? a + step * rounds
-                             : rounds == 0              ? 7
-                             : c->flags & TRANSPOSE_ADD ? 7 + rounds * a + step * rounds * (rounds - 1) / 2
-                                                        : a + step * (rounds - 1);
+            const double v = !target       ? a + (c->flags ? rounds : 0)
+                             : rounds == 0 ? 7
+                             : c->flags    ? 7 + rounds * a + rounds * (rounds - 1) / 2
+                                           : a;
             host_field_set(f->type, out, field_index(f, x, y), v);
         }
 }
@@ -111,18 +110,18 @@ static void all_cases(device *d, transport_kind t)
     static const int64_t grids[][2] = {
         { 23, 17 }, { 64, 64 }, { 5, 97 }, { 130, 33 }, { 1, 40 }, { 13, 1 }
     };
-    static const int flags[] = { TRANSPOSE_STORE, TRANSPOSE_ADD, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE };
+    static const int flags[] = { TRANSPOSE_STORE, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE };
     int tried = 0;
     for (size_t g = 0; g < sizeof grids / sizeof *grids; g++)
         for (int from_x = 1; from_x <= harness.ranks; from_x++)
             for (int to_x = 1; to_x <= harness.ranks; to_x++)
-                for (int k = 0; k < 6; k++) {
+                for (int k = 0; k < 4; k++) {
                     if (SANITIZED && ((int)g + from_x + to_x + k) % 3 != 0) continue;
                     tried += try_case(d, t,
-                                      &(transpose_case){ grids[g][0], grids[g][1], from_x, to_x, flags[k % 3],
-                                                         k < 3 ? DTYPE_F32 : DTYPE_F64, 2 });
+                                      &(transpose_case){ grids[g][0], grids[g][1], from_x, to_x, flags[k % 2],
+                                                         k < 2 ? DTYPE_F32 : DTYPE_F64, 2 });
                 }
-    assert_true(tried >= 36);
+    assert_true(tried >= 24);
 }
 
 /* Big enough that a pair of ranks exchanges several messages, or fills its rings again and again: who gives
