@@ -10,12 +10,27 @@ import tempfile
 from weftlab import text
 
 
+def opened(path, mode="r", **how):
+    """The file; a pipe without a writer is empty, no wait for ever."""
+    file = open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK), **how)
+    os.set_blocking(file.fileno(), True)
+    return file
+
+
+def text_of(path, **how):
+    """All of the file."""
+    with opened(path, encoding="utf-8", **how) as file:
+        whole = file.read()
+    if not whole and not os.path.isfile(path):
+        raise OSError(0, "it is no file, and has nothing to say")
+    return whole
+
+
 def ini(path, command, **how):
     """The sections of a file; the command ends with status 2 where it cannot be read."""
     parser = configparser.ConfigParser(interpolation=None, default_section="", **how)
     try:
-        with open(path, encoding="utf-8") as lines:
-            parser.read_file(lines)
+        parser.read_string(text_of(path), str(path))
     except (configparser.Error, OSError, UnicodeDecodeError) as error:
         why = " ".join(str(error).split())
         text.fail(command, why if str(path) in why else "%s: %s" % (path, why))

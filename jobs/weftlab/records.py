@@ -10,11 +10,11 @@ import collections
 import itertools
 import json
 import math
-import os
 import re
 import sys
 
 from weftlab import text
+from weftlab.files import opened
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 LEAST, MOST = 1e-100, 1e100  # amounts beyond are none of a machine, and overflow in a command's arithmetic
@@ -216,8 +216,7 @@ def record_of(line):
 def lines_of(path, command):
     """The lines of a file that are not empty; a pipe without a writer has none."""
     try:
-        with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as file:
-            os.set_blocking(file.fileno(), True)
+        with opened(path, "rb") as file:
             for line in file:
                 if line.strip(b" \t\r\n"):
                     yield line.decode("utf-8", "replace")

@@ -7,7 +7,7 @@ import pathlib
 import random
 import re
 
-from weftlab import records, site, text
+from weftlab import files, records, site, text
 
 HERE = pathlib.Path(__file__).resolve().parents[2]
 MODES = ("strong", "weak", "sweep")
@@ -39,8 +39,8 @@ def ini_of(path, command, delimiters):
     )
     file.optionxform = str
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as lines:
-            file.read_string("[study]\n" + "\n".join(line.strip() for line in lines), str(path))
+        lines = files.text_of(path, errors="surrogateescape").split("\n")
+        file.read_string("[study]\n" + "\n".join(line.strip() for line in lines), str(path))
     except configparser.ParsingError as error:
         text.fail(command, "%s line %d is no key = value" % (path, error.errors[0][0] - 1))
     except OSError as error:

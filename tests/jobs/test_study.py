@@ -245,5 +245,7 @@ def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(one_record
     assert open(reader).read().count("\n") == 99 and slow.wait() == 0
     open("empty.jsonl", "w").close()
     os.mkfifo("pipe.jsonl")
+    os.mkfifo("pipe.ini")
+    refused("study", "pipe.ini")
     refused("records", "run pipe.jsonl", "run empty.jsonl", "run nowhere.jsonl", "run .", "some mixed.jsonl")
     refused("records", "run")

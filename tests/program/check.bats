@@ -44,6 +44,8 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
         printf '%s' "${case%|*}" >bad.json
         refuses 3 "$weft" check device=host reference=bad.json -- "jobs/check_reference wrote: ${case##*|}"
     done
+    mkfifo pipe
+    refuses 3 timeout 20 "$weft" check device=host reference=pipe -- "'[' or '{' expected"
     echo mine >mine.part
     refuses 2 "$weft" check device=host output=mine -- "output = mine.part is no file of records"
     ln -s /dev/full full

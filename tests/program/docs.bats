@@ -30,6 +30,11 @@ load ../support/helper
             $1 > ($2 in most ? most[$2] : /docs/ ? 120 : 80)')"
 }
 
+@test "what a page says behind a command begins with ' # ', so that the line can be pasted" {
+    expect "lines" "" "$(cd "$top" && grep -nE \
+        '^    (make|mpirun|srun|sbatch|apptainer|(build/)?weft|(jobs|tests|\.ci)/[a-z/-]+)( [^ ]+)*  +[^# ]' ./*.md */README.md jobs/results/README.md docs/*.md docs/teaching/*.md)"
+}
+
 # ---- docs/contract.md and the program ----
 
 contract=$top/docs/contract.md

@@ -91,7 +91,8 @@ a signal would end this run without a checkpoint" "$(record '.notes[]' signal.js
     late run d.ini --restart-if-any checkpoints --quiet
     late run d.ini --restart-if-any checkpoints time.steps=60 output.record=r/r2.jsonl --quiet
     expect "verdicts, steps" "exact 30 exact 30" "$(cat r/*.jsonl | jq -r '.verdict, .steps_run' | xargs)"
-    late verify checkpoints s new/f.h5
+    over b:1,a:2 ./late "$weft" run d.ini checkpoint.dir=of_late output.series=s2 output.final=new/g.h5 output.record=r/r3.jsonl --quiet
+    late verify checkpoints s new/f.h5 of_late s2 new/g.h5
     late check fs new seconds=1 >fs
     grep -q '^new: 3 ranks on 2 hosts' fs
     grep -q '^fit for checkpoints' fs

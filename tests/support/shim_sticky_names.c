@@ -60,6 +60,7 @@ static int made(const char *path, int result)
 }
 
 int mkdir(const char *path, mode_t mode) { return made(path, REAL(mkdir)(path, mode)); }
+int rename(const char *from, const char *to) { return made(to, REAL(rename)(from, to)); }
 
 static int open_as(const char *path, int how, mode_t mode, int (*real)(const char *, int, ...))
 {
