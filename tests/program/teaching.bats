@@ -30,7 +30,9 @@ is_here() { # words of a command line: are all rungs that they name those of thi
                 ! grep -q ^cuda kinds || "$weft" bench "${words[@]}" --list >out || { echo "$page: $line"; return 1; }
                 continue
             fi
-            words+=(samples=none device=host)
+            words+=(samples=none device=host ceiling_bytes=1M)
+            # all sizes: bench_comm.bats
+            [[ $line != *" halo/"* || $line == *" bytes="* ]] || words+=(bytes=64k)
             [[ " ${words[*]} " == *" output="* ]] || words+=(output=none)
             case $line in
             mpirun*) launch "$(cut -d ' ' -f 3 <<<"$line")" "$weft" bench "${words[@]}" >out </dev/null ;;
