@@ -207,16 +207,14 @@ def test_slurm_is_asked_for_what_the_site_the_study_and_its_points_say():
     assert open("asked").read() == f"--exclusive {JOBS}/weft.sbatch --nodes=2 d d.ini time.steps=9\n"
 
 
-NO_NUMBERS = (b"NaN", b"-Infinity", b"1e999", b"1" + 400 * b"0", 3000 * b"[" + 3000 * b"]")
-
-
 def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(one_record):
     odd = [{"ranks": True}, {"grid__nx": "64"}, {"step_s__p50": 0}, {"problem__kind": None}, {"fuse": "12"}]
     write("mixed.jsonl", [one_record] + [changed(one_record, **keys) for keys in odd])
     line = json.dumps(one_record).encode()
     ranks, git = b'"ranks": %d,' % one_record["ranks"], one_record["git"].encode()
     rung = b'{"rung":"r","family":"f","swept":"k","sweep":[{"parameters":{"k":%s}}],"rate":2}\n'
-    damaged = [line.replace(ranks, b'"ranks": %s,' % value) for value in NO_NUMBERS] + [b"[" * 5000]
+    values = (b"NaN", b"-Infinity", b"1e999", b"1" + 400 * b"0", 3000 * b"[" + 3000 * b"]")
+    damaged = [line.replace(ranks, b'"ranks": %s,' % value) for value in values] + [b"[" * 5000]
     shown = line.replace(git, rb"\u001b[31m" + b"\xff" + rb"\ud800\ud83d\ude00") + b" \r\n"
     with open("mixed.jsonl", "ab") as file:
         file.write(b"\n".join([*damaged, shown, rung % b"1" + rung % b'"1"' + b"[1]"]))

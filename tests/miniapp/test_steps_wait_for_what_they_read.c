@@ -297,7 +297,7 @@ static outcome loop_as(const config *c, step_form form, const outcome *expected)
     return o;
 }
 
-/* In blocks of steps and with in-kernel exchange, on every process grid; of five ways the sanitizers see two. */
+/* In blocks of steps and with in-kernel exchange, on every process grid; the sanitizers see a third. */
 static void loop_every_way(const config *single, int64_t least, int64_t most)
 {
     static const int fuse[] = { 1, 8, 3, 12, 64 };
