@@ -31,10 +31,9 @@ def compared(*words):
 def noisy(settings, count, noise, factor):
     """Settings of as many runs in A and B, of 1 ms and noise; in B the first is slower by a factor."""
     random.seed(20261123)
-    for name in "ab":
-        scale = lambda lanes: factor if name == "b" and lanes == 1 else 1
-        of = lambda lanes: [scale(lanes) * (1 + noise * (random.random() - 0.5)) for _ in range(count)]
-        runs(name, {lanes: of(lanes) for lanes in range(1, settings + 1)})
+    for name, first in ("a", 1), ("b", factor):
+        of = lambda ms: [ms * (1 + noise * (random.random() - 0.5)) for _ in range(count)]
+        runs(name, {lanes: of(first if lanes == 1 else 1) for lanes in range(1, settings + 1)})
     return compared("a", "b")
 
 

@@ -69,9 +69,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     mkdir there
     local signal
     for signal in USR1=138 TERM=143 INT=130; do
-        "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" bench io/write_slabs device=host bytes=4M samples=1000 dir=there \
-            >out 2>&1 3>&- &
-        mpirun=$!
+        start 2 bench io/write_slabs device=host bytes=4M samples=1000 dir=there
         wait_for is_there 'there/weft_bench_io.*'
         kill -${signal%=*} "$(pgrep -P $mpirun -f 'bench io' | tail -n 1)"
         ends

@@ -24,8 +24,7 @@ rounds_of_check() {
         { [ "$(of_check .verdict)" = slow ] || [ "$rounds" -ge 24 ]; }
 }
 slow() { # fault [ranks]
-    WEFT_FAULT=$1 WEFT_FAULT_PERCENT=300 "$MPIRUN" $LAUNCH_FLAGS -n "${2:-4}" "$weft" check device=host level=soak budget=0.05 >out 2>err 3>&- &
-    mpirun=$!
+    WEFT_FAULT=$1 WEFT_FAULT_PERCENT=300 start "${2:-4}" check device=host level=soak budget=0.05
     wait_for rounds_of_check
     kill -USR1 $mpirun
     ends

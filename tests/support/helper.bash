@@ -55,13 +55,13 @@ unprivileged() {
     timeout -k 5 60 "${drop[@]}" "$weft" "$@" 3>&-
 }
 
-# A run in the background, whose output goes to the file out: $mpirun is the pid of mpirun, or of a single
-# rank.
-begin() { # ranks arguments of weft run...
+# In the background, with the output in the file out: $mpirun is the pid of mpirun, or of a single rank.
+begin() { start "$1" run "${@:2}"; } # ranks arguments of weft run...
+start() { # ranks words of weft...
     local launcher=("$MPIRUN" $LAUNCH_FLAGS -n "$1")
     [ "$1" != 1 ] || launcher=()
     : >out # what an earlier run left is not this one's
-    "${launcher[@]}" "$weft" run "${@:2}" >out 2>&1 3>&- &
+    "${launcher[@]}" "$weft" "${@:2}" >out 2>&1 3>&- &
     mpirun=$!
 }
 
