@@ -2,7 +2,7 @@
 load ../support/helper
 load ../support/bench_records
 
-bench() { timeout -k 5 $hang_s "$weft" bench "$@" 3>&-; }
+bench() { launch 1 "$weft" bench "$@"; }
 small=(nx=300 ny=200 ceiling_bytes=1M samples=5)          # of the transpose
 small_all=("${small[@]}" n=30000 steps=4 samples=3) # of all families of the host
 

@@ -88,7 +88,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 @test "alone, all means the families of one device; with several ranks, these too" {
     of_all() { jq -rs 'map(.family | select(IN("halo", "alltoall", "io", "transpose"))) | unique | join(" ")' results.jsonl; }
     local small=(device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000)
-    timeout -k 5 $hang_s "$weft" bench "${small[@]}" >table 3>&-
+    launch 1 "$weft" bench "${small[@]}" >table
     expect "families of one rank" transpose "$(of_all)"
     launch 2 "$weft" bench "${small[@]}" bytes=10000 >table 2>said
     expect "families of two ranks" "alltoall halo io transpose" "$(of_all)"
