@@ -49,7 +49,7 @@ RANKS     ?= $(or $(filter-out 0,$(GPUS)),2)
 FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 ifdef SANITIZE
 BUILD ?= build/sanitize
-OPT   := -O1 -g -DWEFT_DEBUG -U_FORTIFY_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+OPT   := -O1 -g1 -DWEFT_DEBUG -U_FORTIFY_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined \
          -fno-omit-frame-pointer -fPIC
 else ifdef COVERAGE
 BUILD ?= build/coverage

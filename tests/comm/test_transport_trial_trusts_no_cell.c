@@ -1,5 +1,5 @@
 /* A transport is timed only once it has brought every cell: one that is refused or damages a cell has its
- * reason. ranks: 1 2 3 4 6 */
+ * reason. ranks: 1 2 3 6 */
 #include "exchange/halo.h"
 #include "support/comm_harness.h"
 

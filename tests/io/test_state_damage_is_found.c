@@ -7,7 +7,9 @@
 #include "support/sanitized.h"
 #include "support/state_tests.h"
 
-enum { NX = 601, NY = 901, FILE_MAX = 3, PATH = FIXTURE_PATH_BYTES + 400, BYTES_MAX = 1 << 24 };
+/* A file of all cells has several blocks of BLOCK_BYTES, each part two. */
+enum { NX = 151, NY = 226, BLOCK_BYTES = 1 << 16, FILE_MAX = 3 };
+enum { PATH = FIXTURE_PATH_BYTES + 400, BYTES_MAX = 1 << 20 };
 static char path[PATH], file[FILE_MAX][PATH];
 static long bytes_of[FILE_MAX];
 static int files;
@@ -18,6 +20,7 @@ static void make(int writers)
 {
     state_level l = fixture_state(NX, NY, DTYPE_F64, 7);
     struct stat info;
+    state_block_bytes = BLOCK_BYTES;
     snprintf(path, sizeof path, "%s/step_0000000007.h5", folder);
     fixture_write(&(state_writer_options){ .file = path, .writers = writers }, &l);
     free(l.field[0].data);

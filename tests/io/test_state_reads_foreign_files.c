@@ -1,5 +1,5 @@
 /* A field is read from what other programs write: any number type, byte order and layout; what does not fit
- * is one sentence. ranks: 1 2 3 */
+ * is one sentence. ranks: 1 3 */
 #include "support/state_tests.h"
 
 enum { NX = 30, NY = 21, CELLS = NX * NY, PATH = FIXTURE_PATH_BYTES + 32 };

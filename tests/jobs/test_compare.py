@@ -31,10 +31,9 @@ def compared(*words):
 def noisy(settings, count, noise, factor):
     """Settings of as many runs in A and B, of 1 ms and noise; in B the first is slower by a factor."""
     random.seed(20261123)
-    for name in "ab":
-        scale = lambda lanes: factor if name == "b" and lanes == 1 else 1
-        of = lambda lanes: [scale(lanes) * (1 + noise * (random.random() - 0.5)) for _ in range(count)]
-        runs(name, {lanes: of(lanes) for lanes in range(1, settings + 1)})
+    for name, first in ("a", 1), ("b", factor):
+        of = lambda ms: [ms * (1 + noise * (random.random() - 0.5)) for _ in range(count)]
+        runs(name, {lanes: of(first if lanes == 1 else 1) for lanes in range(1, settings + 1)})
     return compared("a", "b")
 
 
@@ -64,12 +63,13 @@ def test_what_is_slower_or_faster_beyond_the_noise_and_by_what_probability():
 
 def test_of_200_settings_one_regression_is_found_noise_is_none_and_too_few_runs_tell_nothing():
     # of more than 60 runs the normal distribution tells
-    cases = ((10, 0.02, 1.05, 1), (10, 0.3, 1, 0), (8, 0.3, 1.5, 1), (31, 0.3, 1.5, 1), (31, 0, 1, 0))
-    for count, noise, factor, slower in cases:
-        done, rows, last = noisy(200, count, noise, factor)
+    cases = ((200, 10, 0.02, 1.05, 1), (200, 10, 0.3, 1, 0), (200, 8, 0.3, 1.5, 1), (20, 31, 0.3, 1.5, 1),
+             (20, 31, 0, 1, 0))  # fmt: skip
+    for settings, count, noise, factor, slower in cases:
+        done, rows, last = noisy(settings, count, noise, factor)
         named = [name for name, row in rows.items() if row.endswith("slower")]
         assert (done.status, named) == (slower, ["lanes=1"] * slower)
-        assert last == f"{slower} of 200 settings slower, 0 faster, of more than 3 %"
+        assert last == f"{slower} of {settings} settings slower, 0 faster, of more than 3 %"
     for settings, count, needed in ((3, 1, 5), (3, 4, 5), (200, 5, 8)):
         done, rows, _ = noisy(settings, count, 0.01, 2)
         told = f"compare: too few runs: run each setting {needed} times for A and {needed} for B\n"

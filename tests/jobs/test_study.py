@@ -223,7 +223,8 @@ def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(one_record
     line = json.dumps(one_record).encode()
     ranks, git = b'"ranks": %d,' % one_record["ranks"], one_record["git"].encode()
     rung = b'{"rung":"r","family":"f","swept":"k","sweep":[{"parameters":{"k":%s}}],"rate":2}\n'
-    damaged = [line.replace(ranks, b'"ranks": NaN,'), line.replace(ranks, b'"ranks": 1e999,'), b"[" * 5000]
+    values = (b"NaN", b"-Infinity", b"1e999", b"1" + 400 * b"0")
+    damaged = [line.replace(ranks, b"\"ranks\": %s," % value) for value in values] + [b"[" * 5000]
     shown = line.replace(git, rb"\u001b[31m" + b"\xff" + rb"\ud800\ud83d\ude00") + b" \r\n"
     with open("mixed.jsonl", "ab") as file:
         file.write(b"\n".join([*damaged, shown, rung % b"1" + rung % b'"1"' + b"[1]"]))
@@ -231,7 +232,7 @@ def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(one_record
     first, second = map(json.loads, done.out.splitlines())
     assert first == one_record and second["deck"] == one_record["deck"]
     assert second["git"] == "\\x1b[31m\ufffd\ufffd\U0001f600"
-    assert done.err == "mixed.jsonl: left out 11 lines: 3 damaged, 8 of another kind\n"
+    assert done.err == "mixed.jsonl: left out 13 lines: 5 damaged, 8 of another kind\n"
     assert printed("records", "bench", "mixed.jsonl").encode() == rung % b"1"
     assert printed("records", "any", "mixed.jsonl").count("\n") == 3
     write("long.jsonl", [one_record] * 99)  # more than a pipe holds

@@ -128,7 +128,7 @@ static void check_part(const pass *p, const cover *c, const temporal_parts *part
 
 static void passes(void **unused)
 {
-    enum { CASES = SANITIZED ? 20000 : 60000 };
+    enum { CASES = SANITIZED ? 7000 : 30000 };
     for (int i = 0; i < CASES; i++) {
         const pass p = any_pass();
         const cover c = cover_begin(p.cells);
@@ -266,7 +266,7 @@ static int64_t any_side(int unit)
 
 static void persistent_tiles(void **unused)
 {
-    enum { ROWS_MAX = 16, CASES = 4 * 8 * SIDE_PAIRS * SIDE_PAIRS * (SANITIZED ? 60 : 300) };
+    enum { ROWS_MAX = 16, CASES = 4 * 8 * SIDE_PAIRS * SIDE_PAIRS * (SANITIZED ? 20 : 150) };
     static const int units[] = { 8, 8, 2, 1 }, processors[] = { 1, 16, 108, 132 };
     const size_t shared_bytes_most = 163 * 1024; /* of a block, on sm_80 */
     int plans[2][ROWS_MAX] = { { 0 } };

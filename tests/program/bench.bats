@@ -2,7 +2,7 @@
 load ../support/helper
 load ../support/bench_records
 
-bench() { timeout -k 5 $hang_s "$weft" bench "$@" 3>&-; }
+bench() { launch 1 "$weft" bench "$@"; }
 small=(nx=300 ny=200 ceiling_bytes=1M samples=5)          # of the transpose
 small_all=("${small[@]}" n=30000 steps=4 samples=3) # of all families of the host
 
@@ -120,7 +120,7 @@ right_on_the_gpu() { # words of weft bench...
 
 @test "rates follow from bytes and time; rows of a machine that was not quiet bear a mark, and are counted" {
     bench transpose/naiveRow ceiling/copy reduce/registers device=host nx=640 ny=480 n=4096 ceiling_bytes=1M \
-        dtype=f64 >table
+        samples=20 dtype=f64 >table
     expect "marks" "$(jq -s 'map(select(.spread > .1)) | length' results.jsonl)" "$(grep -cE '^[a-z]+/.* % \*  ' table)"
     expect "bytes: a copy reads and writes, so does a transpose, a sum reads" "copy 2097152 naiveRow 4915200 registers 32768" \
         "$(jq -rs 'map("\(.rung) \(.rate * .time_s.p50 | round)") | sort | join(" ")' results.jsonl)"

@@ -69,9 +69,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     mkdir there
     local signal
     for signal in USR1=138 TERM=143 INT=130; do
-        "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" bench io/write_slabs device=host bytes=4M samples=1000 dir=there \
-            >out 2>&1 3>&- &
-        mpirun=$!
+        start 2 bench io/write_slabs device=host bytes=4M samples=1000 dir=there
         wait_for is_there 'there/weft_bench_io.*'
         kill -${signal%=*} "$(pgrep -P $mpirun -f 'bench io' | tail -n 1)"
         ends
@@ -90,7 +88,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 @test "alone, all means the families of one device; with several ranks, these too" {
     of_all() { jq -rs 'map(.family | select(IN("halo", "alltoall", "io", "transpose"))) | unique | join(" ")' results.jsonl; }
     local small=(device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000)
-    timeout -k 5 $hang_s "$weft" bench "${small[@]}" >table 3>&-
+    launch 1 "$weft" bench "${small[@]}" >table
     expect "families of one rank" transpose "$(of_all)"
     launch 2 "$weft" bench "${small[@]}" bytes=10000 >table 2>said
     expect "families of two ranks" "alltoall halo io transpose" "$(of_all)"

@@ -23,9 +23,8 @@ rounds_of_check() {
     [ -e check.jsonl ] && rounds=$(wc -l <check.jsonl) && [ "$rounds" -ge 3 ] &&
         { [ "$(of_check .verdict)" = slow ] || [ "$rounds" -ge 24 ]; }
 }
-slow() { # fault
-    WEFT_FAULT=$1 WEFT_FAULT_PERCENT=300 "$MPIRUN" $LAUNCH_FLAGS -n 4 "$weft" check device=host level=soak budget=0.05 >out 2>err 3>&- &
-    mpirun=$!
+slow() { # fault [ranks]
+    WEFT_FAULT=$1 WEFT_FAULT_PERCENT=300 start "${2:-4}" check device=host level=soak budget=0.05
     wait_for rounds_of_check
     kill -USR1 $mpirun
     ends
@@ -33,7 +32,7 @@ slow() { # fault
 }
 
 @test "a rank or a link that takes four times as long: it alone is blamed" {
-    slow slow_gpu:2
+    slow slow_gpu:2 3
     expect suspects "gpu 2" "$(of_check '.suspects | map("\(.part) \(.a)") | join(", ")')"
     rm check.jsonl
     slow slow_link:1

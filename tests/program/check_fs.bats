@@ -54,8 +54,7 @@ lying() { # what... : preloaded, in what is started here
 
 endless() { # a check in the background that has made a file: mpirun's pid is $mpirun
     mkdir -p there
-    "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" check fs there seconds=3600 >out 2>&1 3>&- &
-    mpirun=$!
+    start 2 check fs there seconds=3600
     wait_for is_there 'there/weft_check_fs.tmp.*/*'
 }
 

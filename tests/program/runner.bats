@@ -74,25 +74,23 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "how long its four jobs took" "about 8 minutes, as last time" "${lines[1]}"
 }
 
-@test "jobs share a GPU, as many as may; CUDA_VISIBLE_DEVICES names the GPUs; what is to be alone is alone" {
+@test "jobs share a GPU, as many as may; CUDA_VISIBLE_DEVICES names the GPUs" {
     gpus 0 1 2 3
     local n
     for n in 1 2 3; do unit part_$n "gpus: part" "await part_1; await part_2; sleep .2"; done
-    unit alone "alone: a reason release: it tells" ""
-    CUDA_VISIBLE_DEVICES=GPU-3 TEST_GPU_JOBS=2 passes part alone
+    unit plain "release: it tells" ""
+    CUDA_VISIBLE_DEVICES=GPU-3 TEST_GPU_JOBS=2 passes part
     expect "what they see" "GPU-3 GPU-3 GPU-3" "$(seen_by 'part_.' | xargs)"
-    expect "jobs on the GPU" 2 "$(grep -v alone log | most_on_a_gpu)"
-    expect "the last of all" "begins alone /ends alone /sanitized alone alone" \
-        "$(tail -n 3 log | paste -sd /)"
+    expect "jobs on the GPU" 2 "$(most_on_a_gpu <log)"
     [ ! -e build/tests.json ] # these were not all
     # no GPU, hidden ones, a build without CUDA: the environment stays as it is
     gpus
-    tests/run alone
+    tests/run plain
     gpus 0 1
-    CUDA_VISIBLE_DEVICES=-1 tests/run alone
+    CUDA_VISIBLE_DEVICES=-1 tests/run plain
     rm build/kernels/made/one.cu.o
-    tests/run alone
-    expect "what it saw" " any -1 any" "$(seen_by alone | paste -sd ' ')"
+    tests/run plain
+    expect "what it saw" "any -1 any" "$(seen_by plain | paste -sd ' ')"
 }
 
 @test "a bats file runs without GPUs, its tests with a tag once more, each with as many as the tag says" {

@@ -20,7 +20,7 @@ is_here() { # words of a command line: are all rungs that they name those of thi
 }
 
 @test "every command of the teaching pages runs, or names rungs that only GPUs have" {
-    local page line words count=0
+    local page line ranks words count=0
     "$weft" bench --list | sed -n 's/^rungs of the \([a-z]*\) device.*/\1/p' >kinds
     "$weft" bench --list device=host | grep -oE '^  [a-z]+/[A-Za-z0-9_]+' | tr -d ' ' >here
     for page in "${pages[@]}"; do
@@ -30,12 +30,13 @@ is_here() { # words of a command line: are all rungs that they name those of thi
                 ! grep -q ^cuda kinds || "$weft" bench "${words[@]}" --list >out || { echo "$page: $line"; return 1; }
                 continue
             fi
-            words+=(samples=none device=host)
+            words+=(samples=none device=host ceiling_bytes=1M)
+            # all sizes: bench_comm.bats
+            [[ $line != *" halo/"* || $line == *" bytes="* ]] || words+=(bytes=64k)
             [[ " ${words[*]} " == *" output="* ]] || words+=(output=none)
-            case $line in
-            mpirun*) launch "$(cut -d ' ' -f 3 <<<"$line")" "$weft" bench "${words[@]}" >out </dev/null ;;
-            *) timeout $hang_s "$weft" bench "${words[@]}" >out </dev/null ;;
-            esac || { echo "$page: $line"; return 1; }
+            ranks=1
+            [[ $line != mpirun* ]] || ranks=$(cut -d ' ' -f 3 <<<"$line")
+            launch $ranks "$weft" bench "${words[@]}" >out </dev/null || { echo "$page: $line"; return 1; }
             count=$((count + 1))
         done < <(commands "$page" | sed 's/ device=host//; s/ samples=[^ ]*//' | sort -u)
     done

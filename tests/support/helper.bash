@@ -23,10 +23,14 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
 # from what comes late by what happened first.
 hang_s=200
 
+# One rank is started without mpirun, within a tenth of a second.
+launcher() { # ranks: sets launcher
+    launcher=()
+    [ "$1" = 1 ] || launcher=("$MPIRUN" $LAUNCH_FLAGS -n "$1")
+}
 launch() { # ranks program arguments...
-    local ranks=$1
-    shift
-    timeout -k 5 $hang_s "$MPIRUN" $LAUNCH_FLAGS -n "$ranks" "$@" 3>&-
+    launcher "$1"
+    timeout -k 5 $hang_s "${launcher[@]}" "${@:2}" 3>&-
 }
 
 # A deck from key=value pairs. The record goes to results.jsonl in the test's own folder.
@@ -39,14 +43,8 @@ deck() { # file key=value...
     done >"$file"
 }
 
-weft_run() { # ranks deck arguments...
-    local ranks=$1
-    shift
-    launch "$ranks" "$weft" run "$@"
-}
-
-# One rank without mpirun: a launch of a tenth of a second.
-weft_alone() { timeout -k 5 $hang_s "$weft" run "$@" 3>&-; }
+weft_run() { launch "$1" "$weft" run "${@:2}"; } # ranks deck arguments...
+weft_alone() { weft_run 1 "$@"; }
 
 # Root, too, may not read or write what others may not.
 unprivileged() {
@@ -55,13 +53,12 @@ unprivileged() {
     timeout -k 5 60 "${drop[@]}" "$weft" "$@" 3>&-
 }
 
-# A run in the background, whose output goes to the file out: $mpirun is the pid of mpirun, or of a single
-# rank.
-begin() { # ranks arguments of weft run...
-    local launcher=("$MPIRUN" $LAUNCH_FLAGS -n "$1")
-    [ "$1" != 1 ] || launcher=()
+# In the background, with the output in the file out: $mpirun is the pid of mpirun, or of a single rank.
+begin() { start "$1" run "${@:2}"; } # ranks arguments of weft run...
+start() { # ranks words of weft...
+    launcher "$1"
     : >out # what an earlier run left is not this one's
-    "${launcher[@]}" "$weft" run "${@:2}" >out 2>&1 3>&- &
+    "${launcher[@]}" "$weft" "${@:2}" >out 2>&1 3>&- &
     mpirun=$!
 }
 
