@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-enum { WAVES_MAX = 4, SIDE_ROWS_LEAST = 16, SIDE_ROWS_ALONE = 64 };
+enum { WAVES_MAX = 4, SIDE_ROWS_LEAST = 16, SIDE_ROWS_ALONE = 64, STRIPS_MAX = 4 };
 
 /* ---- the passes that a stencil has ---- */
 
@@ -132,11 +132,33 @@ static int64_t right_of(const temporal_strips *s, const field_shape *f, box cell
     return last <= x0 ? x0 : last - (last - x0) % s->end_piece;
 }
 
-/* The interior's columns. The border has a strip on either side of them, which stores what is left: columns
- * that do not depend on cells beyond its ends, or only on ghosts beyond a side that it holds. */
+/* A strip of the border: it stores columns from .. to - 1, and its first cell is `first`. */
+typedef struct side_strip {
+    int64_t from, to, first;
+} side_strip;
+
+/* The interior's columns, and the strips beside them. */
 typedef struct across {
     int64_t x0, x1;
+    int count;
+    side_strip strip[STRIPS_MAX];
 } across;
+
+/* A strip stores columns that do not depend on cells beyond its ends, or only on ghosts beyond a side that it
+ * holds. */
+static void add_strips(across *a, const temporal_strips *s, const field_shape *f, const near *n, int64_t from,
+                       int64_t to)
+{
+    while (from < to) {
+        const int64_t first = n->low && from < s->depth ? -s->side_ghosts : from - s->depth,
+                      last = first + s->side_cells;
+        const int64_t known = n->high && last >= f->nx + s->side_ghosts ? f->nx : last - s->depth;
+        const int64_t end = known < to ? known : to;
+        assert(a->count < STRIPS_MAX && end > from);
+        a->strip[a->count++] = (side_strip){ from, end, first };
+        from = end;
+    }
+}
 
 static across across_of(const temporal_strips *s, const field_shape *f, box cells,
                         const boundary_side *x_high, const near *n)
@@ -149,15 +171,9 @@ static across across_of(const temporal_strips *s, const field_shape *f, box cell
     a.x1 = right_of(s, f, cells, a.x0, x_high);
     const int64_t even = a.x1 - (a.x1 - a.x0) % s->stored; /* saves one strip of a few columns */
     if (n->high && even >= f->nx - inner && even > a.x0) a.x1 = even;
+    add_strips(&a, s, f, n, cells.x0, a.x0);
+    add_strips(&a, s, f, n, a.x1, cells.x1);
     return a;
-}
-
-/* Adds the strip that stores columns x0 to x1 - 1. */
-static void add_strip(temporal_parts *p, const temporal_strips *s, const near *n, box cells, int64_t x0,
-                      int64_t x1, int64_t height)
-{
-    const int64_t first = n->low && x0 < s->depth ? -s->side_ghosts : x0 - s->depth;
-    add(p, box_make(x0, x1, cells.y0, cells.y1), first, s->side_cells, height);
 }
 
 typedef struct cut {
@@ -245,7 +261,7 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     const work w = { .rows = y1 - y0,
                      .columns = chunks_of(a.x1 - a.x0, s->stored),
                      .side_rows = box_height(cells),
-                     .strips = (cells.x0 < a.x0) + (a.x1 < cells.x1),
+                     .strips = a.count,
                      .bands = ((n.above > 0) + (n.below > 0)) * chunks_of(a.x1 - a.x0, s->band_stored),
                      .band = n.above > n.below ? n.above : n.below };
     /* a border without an interior needs no SM of its own, nor do pieces that are stored in part */
@@ -255,8 +271,8 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     const cut c = cut_of(s, &pace, &w, apart);
     plan.border_warps = pace.warps;
     temporal_parts *border = &plan.border;
-    add_strip(border, s, &n, cells, cells.x0, a.x0, c.side);
-    add_strip(border, s, &n, cells, a.x1, cells.x1, c.side);
+    for (const side_strip *i = a.strip; i < a.strip + a.count; i++)
+        add(border, box_make(i->from, i->to, cells.y0, cells.y1), i->first, s->side_cells, c.side);
     border->sides = border->items;
     border->warps = border->sides + (unsigned)c.band_warps;
     add(border, box_make(a.x0, a.x1, cells.y0, y0), a.x0, s->band_stored, n.above);

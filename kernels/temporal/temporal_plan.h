@@ -129,7 +129,7 @@ const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, bool nor
 
 /* ---- the cut ---- */
 
-enum { TEMPORAL_PARTS_MAX = 4, TEMPORAL_PIECE_BYTES = 16 };
+enum { TEMPORAL_PARTS_MAX = 6, TEMPORAL_PIECE_BYTES = 16 };
 enum { TEMPORAL_DEPTH_LONGEST = 12 }; /* the halo depth of the longest passes of stars, at least */
 
 /* Strips of 32 * columns cells: the cells at either end that are computed and not stored, in whole pieces;

@@ -109,7 +109,7 @@ static void check_part(const pass *p, const cover *c, const temporal_parts *part
                              : 0;
     const box in = part->cells;
     CHECK(items == part->columns * (uint64_t)((box_height(in) + part->height - 1) / part->height));
-    CHECK(side ? part->columns == 1 : part->x_first % piece == 0);
+    CHECK(side || part->x_first % piece == 0);
     CHECK(!inner || (part->x_first == in.x0 && box_width(in) % p->strips.end_piece == 0));
     CHECK(p->cells.x0 <= in.x0 && in.x1 <= p->cells.x1 + over && p->cells.y0 <= in.y0 &&
           in.y1 <= p->cells.y1);
