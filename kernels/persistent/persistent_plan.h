@@ -13,6 +13,12 @@
 
 LINKAGE_C_BEGIN
 
+#ifdef __CUDACC__
+#define PERSISTENT_INLINE static __host__ __device__ __forceinline__
+#else
+#define PERSISTENT_INLINE static inline
+#endif
+
 /* The kernels that keep a field in registers through many steps, and how they are built: tables that nvcc
  * makes kernels of, and that the planner reads without a GPU. Stars of one level. */
 typedef struct persistent_tiling {
@@ -69,7 +75,7 @@ persistent_table persistent_table_of(const stencil *op);
 
 /* A block's shared memory: in ints, the field's row of each of its rows and three words per thread; then the
  * rows at the ends of warps, twice. */
-LINKAGE_BOTH int persistent_shared_ints(int rows, int warps)
+PERSISTENT_INLINE int persistent_shared_ints(int rows, int warps)
 {
     return (warps * (rows + 3 * 32) + 3) / 4 * 4;
 }
@@ -110,7 +116,7 @@ typedef struct persistent_span {
     bool at_low, at_high;    /* it ends at a side that mirrors */
 } persistent_span;
 
-LINKAGE_BOTH persistent_span persistent_span_of(int cells, bool mirrors_low, bool mirrors_high, int tile,
+PERSISTENT_INLINE persistent_span persistent_span_of(int cells, bool mirrors_low, bool mirrors_high, int tile,
                                                      int own, int held, int halo)
 {
     persistent_span s;
@@ -130,20 +136,20 @@ LINKAGE_BOTH persistent_span persistent_span_of(int cells, bool mirrors_low, boo
     s.at_high = mirrors_high && first + held == cells;
     return s;
 }
-LINKAGE_BOTH bool persistent_is_own(const persistent_span *s, int at)
+PERSISTENT_INLINE bool persistent_is_own(const persistent_span *s, int at)
 {
     return s->own_low <= at && at < s->own_high;
 }
-LINKAGE_BOTH bool persistent_is_wanted(const persistent_span *s, int at)
+PERSISTENT_INLINE bool persistent_is_wanted(const persistent_span *s, int at)
 {
     return s->low <= at && at < s->high;
 }
-LINKAGE_BOTH bool persistent_is_given(const persistent_span *s, int at)
+PERSISTENT_INLINE bool persistent_is_given(const persistent_span *s, int at)
 {
     return persistent_is_own(s, at) && (at < s->band_low || at >= s->band_high);
 }
 /* Wraps a coordinate at most one length beyond an axis. */
-LINKAGE_BOTH int persistent_wrapped(int at, int cells)
+PERSISTENT_INLINE int persistent_wrapped(int at, int cells)
 {
     return at < 0 ? at + cells : at >= cells ? at - cells : at;
 }

@@ -1,11 +1,13 @@
-/* The border kernel of a pass of several steps: strips along x sides, one or two cells per lane, and bands
- * along y sides. It is the cascade of temporal_strip_cuda.cuh in small code, as two long loops beside each
- * other do not fit into instruction caches (docs/temporal-blocking.md): one row per iteration, and the
- * queue's rows move up. A block has as many warps as an SM has registers for, and with it SMs of its own.
+/* The border kernel of a pass of several steps: strips along x sides, one cell per lane, and bands along y
+ * sides. It is the cascade of temporal_strip_cuda.cuh in small code, as two long loops beside each other do
+ * not fit into instruction caches (docs/temporal-blocking.md): one row per iteration, and the queue's rows
+ * move up. A block has as many warps as an SM has registers for, and with it SMs of its own.
  *
- * A strip along x is 32 columns, or 64 where halos are deeper (temporal_side_columns). It stores those far
- * enough from its ends, and those at a side that it holds, with the R columns of ghosts beyond it. Strips
- * have the corners; bands know no x side. */
+ * A strip along x is 32 columns. It stores those far enough from its ends, and those at a side that it holds.
+ * In a star, lanes near the side take a ghost's image from the lane that has it; for boxes the strip holds R
+ * columns beyond the side, and ghosts are lanes. Ghosts are lanes, too, if halos are so deep that a lane has
+ * two cells (temporal_side_columns). Strips have the corners; bands know no x side, nor do gaps, which are
+ * bands in all but their height. */
 #pragma once
 
 #include "temporal/temporal_strip_cuda.cuh"
@@ -14,18 +16,19 @@ static __device__ __forceinline__ float masked(float u, unsigned keep, unsigned 
 {
     return __uint_as_float((__float_as_uint(u) & keep) ^ flip);
 }
-static __device__ __forceinline__ double masked(double u, unsigned keep, unsigned flip)
+static __device__ __forceinline__ double masked(double u, unsigned long long keep, unsigned long long flip)
 {
-    return __hiloint2double((int)(((unsigned)__double2hiint(u) & keep) ^ flip),
-                            (int)((unsigned)__double2loint(u) & keep));
+    return __longlong_as_double((long long)(((unsigned long long)__double_as_longlong(u) & keep) ^ flip));
 }
 
 /* A cell of a row of V cells per lane: from its lane, or, for a ghost beyond an x side, from its image by (u
  * & keep ^ flip) + more in bits: u itself where more is -0; value + value - u; the value itself with keep =
  * 0. Selects would take three times the instructions. */
 template <typename T, int R, int V> struct side_cell {
+    using bits = change_word<T>;
+    static constexpr bits SIGN = (bits)1 << (8 * sizeof(T) - 1);
     int from, slot; /* the lane, and which of its cells */
-    unsigned keep, flip; /* of the sign's half; keep, of both */
+    bits keep, flip;
     T more;
 
     /* The cell at x, which is or would be the row's cell number `at`. */
@@ -41,8 +44,8 @@ template <typename T, int R, int V> struct side_cell {
         const int image = (at + (low ? away : -away)) & (32 * V - 1);
         from = image / V;
         slot = image % V;
-        keep = odd && deep == 0 ? 0 : ~0u;
-        flip = !odd ? 0 : deep > 0 || signbit(value) ? 1u << 31 : 0;
+        keep = odd && deep == 0 ? 0 : ~(bits)0;
+        flip = !odd ? 0 : deep > 0 || signbit(value) ? SIGN : 0;
         more = !odd ? (T)-0.0 : deep > 0 ? value + value : value;
     }
 
@@ -55,6 +58,30 @@ template <typename T, int R, int V> struct side_cell {
             u = slot == v ? other : u;
         }
         return masked(u, keep, flip) + more;
+    }
+};
+
+/* A star reads R cells to either side of its own row. */
+template <typename T, int R> struct side_around {
+    side_cell<T, R, 1> left[R], right[R]; /* the k-th is 1 + k cells away */
+
+    __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x, int lane)
+    {
+#pragma unroll
+        for (int k = 0; k < R; k++) {
+            left[k].begin(ax, x - 1 - k, lane - 1 - k);
+            right[k].begin(ax, x + 1 + k, lane + 1 + k);
+        }
+    }
+
+    __device__ __forceinline__ void around(const T (&here)[1], T (&cells)[1 + 2 * R]) const
+    {
+        cells[R] = here[0];
+#pragma unroll
+        for (int k = 0; k < R; k++) {
+            cells[R - 1 - k] = left[k].of(here);
+            cells[R + 1 + k] = right[k].of(here);
+        }
     }
 };
 
@@ -84,7 +111,8 @@ template <typename T> struct border_fields {
 template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV, bool CHANGE>
 struct border_strip {
     static constexpr int DEPTH = STEPS * R, PIECE = SIDE ? 1 : vector_cells<T>;
-    static constexpr int V = SIDE ? temporal_side_columns(R, DEPTH) : PIECE; /* cells per lane */
+    static constexpr int V = SIDE ? temporal_side_columns(FORM, R, DEPTH) : PIECE; /* cells per lane */
+    static constexpr bool GHOST_LANES = SIDE && temporal_side_ghosts(FORM, R, DEPTH) > 0;
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
     static constexpr int SHORT_WAITING = 64; /* few enough to request as many rows as are of use */
     /* Rows requested ahead. Few levels are computed before a row is needed, and memory is busy with the
@@ -101,10 +129,10 @@ struct border_strip {
     T queue[STEPS][2 * R][V];           /* rows that wait, the oldest first */
     T coming[AHEAD][V];                 /* requested */
     T coming_prev[PREV ? AHEAD : 1][V]; /* of the level before, R rows above */
-    /* SIDE: gives a row its ghosts. In a box a row has them when it arrives, so that rows beyond a y side,
-     * which mirror whole rows, have their corners; in a star when it begins to wait, as only the row in the
-     * middle needs them. */
-    side_cell<T, R, V> own[V];
+    side_around<T, R> x;                /* SIDE without GHOST_LANES */
+    side_cell<T, R, V> own[V]; /* GHOST_LANES. In a box each row that arrives gets its ghosts anew, before y,
+                                * so that rows beyond a y side, which mirror whole rows, have their corners; a
+                                * star reads ghosts in its own row alone */
     strip_sides<T, R, V> sides;
     const T *from; /* the lane's cells of the next row to be requested */
     T *to;         /* of the next row to come out */
@@ -147,18 +175,44 @@ struct border_strip {
         }
     }
 
-    /* Compares a row of the last level with the level before, if it is the chunk's. */
-    __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], bool out)
+    /* Compares row `out` of the last level with the level before, if the row is the chunk's. */
+    __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], unsigned out)
     {
 #pragma unroll
         for (int v = 0; v < V; v++)
-            change = change_larger_if(out && sides.stored >> v & 1, change, row[v], before[v]);
+            change = change_larger_if(sides.stores(out, v), change, row[v], before[v]);
     }
 
-    /* Row `row` of `rows` enters. */
-    template <bool NEAR_Y> __device__ __forceinline__ void step(int row, int rows)
+    __device__ __forceinline__ void bring_ghosts(const T (&row)[V], T (&brought)[V]) const
     {
-        const bool out = row >= 2 * DEPTH, out_prev = row >= 2 * DEPTH - R && row < rows - R;
+#pragma unroll
+        for (int v = 0; v < V; v++) brought[v] = own[v].of(row);
+    }
+
+    /* The row R above the arriving one, on the next level. */
+    __device__ __forceinline__ void next_row(const T (&waiting)[2 * R][V], const T (&arriving)[V],
+                                             T (&sum)[V]) const
+    {
+        if constexpr (FORM == STENCIL_BOX) {
+            box_row<T, R, V>(waiting, arriving, sum);
+        } else {
+            T around[V + 2 * R];
+            if constexpr (GHOST_LANES) {
+                T row[V];
+                bring_ghosts(waiting[R], row);
+                widen<R>(row, around);
+            } else if constexpr (SIDE) {
+                x.around(waiting[R], around);
+            } else {
+                widen<R>(waiting[R], around);
+            }
+            star_sum<0, R>(waiting, arriving, around, sum);
+        }
+    }
+
+    template <bool NEAR_Y> __device__ __forceinline__ void step(int row)
+    {
+        const unsigned out = (unsigned)(row - 2 * DEPTH);
         T arriving[V], before[V] = {}; /* before: the row to be computed, a level before `arriving` */
         take<AHEAD>(coming, arriving);
         if constexpr (PREV) take<AHEAD>(coming_prev, before);
@@ -166,12 +220,11 @@ struct border_strip {
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {
             T(&waiting)[2 * R][V] = queue[level];
-            if (PREV && level == STEPS - 1 && out_prev) sides.store(apart(to, prev_to), arriving);
+            if (PREV && level == STEPS - 1) sides.store(apart(to, prev_to), arriving, out + R);
             if constexpr (SIDE && FORM == STENCIL_BOX) arriving[0] = own[0].of(arriving);
             if constexpr (NEAR_Y) sides.impose(waiting, arriving, row - level * R);
-            T sum[V] = {}; /* the row R above, on the next level */
-            if constexpr (FORM == STENCIL_BOX) box_row<T, R, V>(waiting, arriving, sum);
-            else star_row<0, R>(waiting, arriving, sum);
+            T sum[V] = {};
+            next_row(waiting, arriving, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
                 if constexpr (PREV) {
@@ -184,12 +237,11 @@ struct border_strip {
             for (int v = 0; v < V; v++) {
 #pragma unroll
                 for (int i = 1; i < 2 * R; i++) waiting[i - 1][v] = waiting[i][v];
-                waiting[2 * R - 1][v] = SIDE && FORM == STENCIL_STAR ? own[v].of(arriving) : arriving[v];
+                waiting[2 * R - 1][v] = arriving[v];
+                arriving[v] = sum[v];
             }
-#pragma unroll
-            for (int v = 0; v < V; v++) arriving[v] = sum[v];
         }
-        if (out) sides.store(to, arriving);
+        sides.store(to, arriving, out);
         to = next_row_of(to);
     }
 
@@ -201,10 +253,11 @@ struct border_strip {
         const int lane = (int)threadIdx.x % 32, rows = height + 2 * DEPTH;
         const int64_t at = x_low + lane * V;
         lines = (int)(f.pitch * (int64_t)sizeof(T) / FIELD_ALIGN_BYTES);
+        if constexpr (SIDE && !GHOST_LANES) x.begin(ax, at, lane);
 #pragma unroll
         for (int v = 0; v < V; v++)
-            if constexpr (SIDE) own[v].begin(ax, at + v, lane * V + v);
-        sides.begin(ay, at, y_low - DEPTH, rows, stored.x0, stored.x1);
+            if constexpr (GHOST_LANES) own[v].begin(ax, at + v, lane * V + v);
+        sides.begin(ay, at, y_low - DEPTH, rows, stored.x0, stored.x1, height);
         ask_end = at + V > -depth_x && at < ax.cells + depth_x ? min(rows, sides.high_at) : 0;
         const int begin = max(sides.low_at, 0); /* skips rows beyond a low side, which become ghosts */
         from = f.cur + (y_low - DEPTH + begin) * f.pitch + at;
@@ -221,14 +274,13 @@ struct border_strip {
 #pragma unroll 1
         for (int row = begin; warp_does(row < rows); row++) {
             /* until the last level, DEPTH rows behind, has read ghost rows: most of a band's rows */
-            if (!SIDE || warp_does(row <= sides.low_at + DEPTH || row >= sides.high_at))
-                step<true>(row, rows);
-            else step<false>(row, rows);
+            if (!SIDE || warp_does(row <= sides.low_at + DEPTH || row >= sides.high_at)) step<true>(row);
+            else step<false>(row);
         }
     }
 };
 
-/* A warp has one item of a side, or some of the bands' items, one after the other. */
+/* A warp has one item of a side or a gap, or some of the bands' items, one after the other. */
 template <stencil_form FORM, typename T, int R, int STEPS, bool PREV, bool CHANGE>
 static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), PREV, CHANGE), 1)
     border_kernel(T *next, const T *cur, int64_t pitch, int depth_x,
@@ -239,12 +291,9 @@ static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), P
     if (parts.followed) programmatic_next(); /* for the interior, which shares no cell with the border */
     const border_fields<T> fields = { next, next_prev, cur, prev, pitch };
     change_word<T> most = 0;
-    /* the next item, in shared memory: f64 stars of 12 steps have no register left for it */
-    __shared__ volatile unsigned next_item[32 * TEMPORAL_BORDER_WARPS];
     unsigned item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (item >= parts.warps) item = parts.items;
     while (warp_does(item < parts.items)) {
-        next_item[threadIdx.x] = item + (item < parts.sides ? parts.items : parts.warps - parts.sides);
         const bool side = warp_does(item < parts.sides);
         const temporal_item at = temporal_item_of(parts, item);
         const temporal_part &part = parts.part[at.part];
@@ -261,7 +310,7 @@ static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), P
             s.run(fields, depth_x, ax, ay, x_low, stored, at.y_low, at.height);
             if constexpr (CHANGE) most = max(most, s.change);
         }
-        item = next_item[threadIdx.x];
+        item += item < parts.alone ? parts.items : parts.warps - parts.alone;
     }
     if constexpr (CHANGE) raise_by_shuffles(change, most);
     wait_for_others();

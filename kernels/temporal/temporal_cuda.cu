@@ -55,7 +55,7 @@ int temporal_cuda_bind(device *d, const stencil *op)
 
 int temporal_steps_cuda(device *d, int most, bool norm)
 {
-    return temporal_longest(&((const device_cuda *)d)->bound, most, norm);
+    return temporal_longest(&((const device_cuda *)d)->bound, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
 }
 
 int temporal_pass_cuda(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
@@ -65,7 +65,7 @@ int temporal_pass_cuda(device *d, const field_shape *f, void *next, void *next_p
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
     const int chosen = d->temporal_variants.chosen;
-    const temporal_tiling *t = temporal_tiling_of(op, steps, change != nullptr);
+    const temporal_tiling *t = temporal_tiling_of(op, steps, change ? TEMPORAL_NORM : TEMPORAL_PLAIN);
     assert(0 <= chosen && chosen < d->temporal_variants.count);
     assert((prev != nullptr) == op->has_prev && (next_prev != nullptr) == op->has_prev);
     assert(op->type == f->type && next != cur && steps > 0 && t);

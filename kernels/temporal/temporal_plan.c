@@ -20,29 +20,29 @@ static const temporal_table tables[STENCIL_FORMS][2][2] = {
 
 temporal_table temporal_table_of(const stencil *op) { return tables[op->form][op->has_prev][op->type]; }
 
-static const temporal_tiling *longest(const stencil *op, int most, bool norm, int *steps)
+static const temporal_tiling *longest(const stencil *op, int most, temporal_use use, int *steps)
 {
     const temporal_table t = temporal_table_of(op);
     for (int i = 0; i < TEMPORAL_STEPS * t.count; i++) {
         const temporal_tiling *row = &t.tilings[i / TEMPORAL_STEPS];
         *steps = row->steps[i % TEMPORAL_STEPS];
-        if (row->radius == op->radius && row->norm == norm && 0 < *steps && *steps <= most) return row;
+        if (row->radius == op->radius && row->use == use && 0 < *steps && *steps <= most) return row;
     }
     *steps = 0;
     return NULL;
 }
 
-int temporal_longest(const stencil *op, int most, bool norm)
+int temporal_longest(const stencil *op, int most, temporal_use use)
 {
     int steps;
-    (void)longest(op, most, norm, &steps);
+    (void)longest(op, most, use, &steps);
     return steps;
 }
 
-const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, bool norm)
+const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal_use use)
 {
     int found;
-    const temporal_tiling *const row = longest(op, steps, norm, &found);
+    const temporal_tiling *const row = longest(op, steps, use, &found);
     return found == steps ? row : NULL;
 }
 
@@ -54,10 +54,11 @@ temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, 
                               .band_stored = temporal_stored_cells(piece, depth, piece),
                               .piece = piece,
                               .end_piece = temporal_end_piece(piece, depth, t->columns),
-                              .ends_over = !t->norm, /* the norm counts only the box's cells */
+                              .ends_over =
+                                  t->use != TEMPORAL_NORM, /* the norm counts only the box's cells */
                               .depth = depth,
-                              .side_cells = 32 * temporal_side_columns(t->radius, depth),
-                              .side_ghosts = t->radius,
+                              .side_cells = 32 * temporal_side_columns(op->form, t->radius, depth),
+                              .side_ghosts = temporal_side_ghosts(op->form, t->radius, depth),
                               .resident = per_processor * processors,
                               .per_processor = per_processor };
 }
@@ -76,12 +77,12 @@ static const double wide_side_lasts = 1.75;
 
 temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int steps)
 {
-    const bool f64 = op->type == DTYPE_F64;
+    const bool norm = t->use == TEMPORAL_NORM, f64 = op->type == DTYPE_F64;
     const int depth = steps * t->radius;
     const double all = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST ? shorter_lasts : 1,
-                 wide = temporal_side_columns(t->radius, depth) > 1 ? wide_side_lasts : 1;
-    return (temporal_pace){ .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, t->norm),
-                            .waves = op->has_prev ? 3 : f64 || t->norm ? 2 : 1,
+                 wide = temporal_side_columns(op->form, t->radius, depth) > 1 ? wide_side_lasts : 1;
+    return (temporal_pace){ .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, norm),
+                            .waves = op->has_prev ? 3 : f64 || norm ? 2 : 1,
                             .side_lasts = wide * all * paces[op->type][op->has_prev].side,
                             .band_lasts = all * paces[op->type][op->has_prev].band };
 }
@@ -89,6 +90,7 @@ temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int 
 /* ---- the cut ---- */
 
 static int64_t chunks_of(int64_t rows, int64_t height) { return (rows + height - 1) / height; }
+static int64_t remainder_of(int64_t a, int64_t m) { return (a % m + m) % m; }
 
 /* The part of a box that depends on a mirroring boundary. */
 typedef struct near {
@@ -132,20 +134,19 @@ static int64_t right_of(const temporal_strips *s, const field_shape *f, box cell
     return last <= x0 ? x0 : last - (last - x0) % s->end_piece;
 }
 
-/* A strip of the border: it stores columns from .. to - 1, and its first cell is `first`. */
-typedef struct side_strip {
-    int64_t from, to, first;
-} side_strip;
-
-/* The interior's columns, and the strips beside them. */
+/* The interior's columns, and the border's strips beside them: each stores columns from .. to - 1, and its
+ * first cell is `first`. */
 typedef struct across {
     int64_t x0, x1;
-    int count;
-    side_strip strip[STRIPS_MAX];
+    int count, gaps;
+    struct {
+        int64_t from, to, first;
+        bool gap;
+    } strip[STRIPS_MAX];
 } across;
 
 /* A strip stores columns that do not depend on cells beyond its ends, or only on ghosts beyond a side that it
- * holds. */
+ * holds. If there are none, a gap, which knows no side, reaches to the next strip. */
 static void add_strips(across *a, const temporal_strips *s, const field_shape *f, const near *n, int64_t from,
                        int64_t to)
 {
@@ -153,9 +154,15 @@ static void add_strips(across *a, const temporal_strips *s, const field_shape *f
         const int64_t first = n->low && from < s->depth ? -s->side_ghosts : from - s->depth,
                       last = first + s->side_cells;
         const int64_t known = n->high && last >= f->nx + s->side_ghosts ? f->nx : last - s->depth;
-        const int64_t end = known < to ? known : to;
+        /* where a strip that holds the side can begin */
+        const int64_t side = n->high ? f->nx + s->side_ghosts + s->depth - s->side_cells : to;
+        const bool gap = known <= from;
+        const int64_t far = gap ? side : known, end = far < to ? far : to;
         assert(a->count < STRIPS_MAX && end > from);
-        a->strip[a->count++] = (side_strip){ from, end, first };
+        a->strip[a->count].from = from, a->strip[a->count].to = end;
+        a->strip[a->count].gap = gap,
+        a->strip[a->count++].first = gap ? from - remainder_of(from, s->piece) : first;
+        a->gaps += gap;
         from = end;
     }
 }
@@ -165,8 +172,7 @@ static across across_of(const temporal_strips *s, const field_shape *f, box cell
 {
     /* columns that a strip at a side stores */
     const int64_t inner = s->side_cells - s->depth - s->side_ghosts;
-    const int64_t begin =
-        n->low ? inner - inner % s->piece : cells.x0 + (-cells.x0 % s->piece + s->piece) % s->piece;
+    const int64_t begin = n->low ? inner - inner % s->piece : cells.x0 + remainder_of(-cells.x0, s->piece);
     across a = { .x0 = begin < cells.x1 ? begin : cells.x1 };
     a.x1 = right_of(s, f, cells, a.x0, x_high);
     const int64_t even = a.x1 - (a.x1 - a.x0) % s->stored; /* saves one strip of a few columns */
@@ -176,17 +182,33 @@ static across across_of(const temporal_strips *s, const field_shape *f, box cell
     return a;
 }
 
+/* Adds the strips or the gaps. */
+static void add_kind(temporal_parts *p, const across *a, bool gap, box cells, int stored, int64_t height)
+{
+    for (int i = 0; i < a->count; i++)
+        if (a->strip[i].gap == gap)
+            add(p, box_make(a->strip[i].from, a->strip[i].to, cells.y0, cells.y1), a->strip[i].first, stored,
+                height);
+}
+
 typedef struct cut {
-    int64_t interior, side; /* rows of a chunk */
+    int64_t interior, side, gap; /* rows of a chunk */
     int64_t band_warps;
 } cut;
 
 /* The work to be cut. */
 typedef struct work {
-    int64_t rows, columns;     /* of the interior; columns are strips */
-    int64_t side_rows, strips; /* at x sides */
-    int64_t bands, band;       /* items, the rows of one */
+    int64_t rows, columns;           /* of the interior; columns are strips */
+    int64_t side_rows, strips, gaps; /* at x sides */
+    int64_t bands, band;             /* items, the rows of one */
 } work;
+
+/* The rows of a chunk that ends by `then`, if a row lasts as long as `row` rows of the interior. */
+static int64_t rows_by(const temporal_strips *s, double then, double row)
+{
+    const int64_t rows = (int64_t)(then / row) - 2 * s->depth;
+    return rows < SIDE_ROWS_LEAST ? SIDE_ROWS_LEAST : rows;
+}
 
 static bool cut_fits(const temporal_strips *s, const temporal_pace *p, const work *w, int64_t chunks,
                      int waves, cut *c)
@@ -194,9 +216,9 @@ static bool cut_fits(const temporal_strips *s, const temporal_pace *p, const wor
     c->interior = chunks_of(w->rows, chunks);
     const double lasts = (double)(waves * (c->interior + 2 * s->depth));
     const int64_t several = (int64_t)(lasts / (p->band_lasts * (double)(w->band + 2 * s->depth)));
-    c->side = (int64_t)(lasts / p->side_lasts) - 2 * s->depth;
-    if (c->side < SIDE_ROWS_LEAST) c->side = SIDE_ROWS_LEAST;
-    const int64_t side_warps = w->strips * chunks_of(w->side_rows, c->side);
+    c->side = rows_by(s, lasts, p->side_lasts), c->gap = rows_by(s, lasts, p->band_lasts);
+    const int64_t side_warps =
+        w->strips * chunks_of(w->side_rows, c->side) + w->gaps * chunks_of(w->side_rows, c->gap);
     const int64_t blocks = chunks_of(side_warps + chunks_of(w->bands, several < 1 ? 1 : several), p->warps);
     const int64_t left = blocks * p->warps - side_warps, places = p->warps == 1 ? 1 : s->per_processor;
     c->band_warps = left < w->bands ? left : w->bands;
@@ -243,8 +265,8 @@ static int64_t height_of(const temporal_strips *s, const work *w)
 static cut cut_of(const temporal_strips *s, const temporal_pace *p, const work *w, bool apart)
 {
     if (w->rows == 0 || w->columns == 0)
-        return (cut){ .side = SIDE_ROWS_ALONE, .band_warps = w->bands };
-    if (!apart) return (cut){ .interior = height_of(s, w), .side = SIDE_ROWS_ALONE };
+        return (cut){ .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE, .band_warps = w->bands };
+    if (!apart) return (cut){ .interior = height_of(s, w), .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE };
     return cut_together(s, p, w);
 }
 
@@ -261,7 +283,8 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     const work w = { .rows = y1 - y0,
                      .columns = chunks_of(a.x1 - a.x0, s->stored),
                      .side_rows = box_height(cells),
-                     .strips = a.count,
+                     .strips = a.count - a.gaps,
+                     .gaps = a.gaps,
                      .bands = ((n.above > 0) + (n.below > 0)) * chunks_of(a.x1 - a.x0, s->band_stored),
                      .band = n.above > n.below ? n.above : n.below };
     /* a border without an interior needs no SM of its own, nor do pieces that are stored in part */
@@ -271,10 +294,11 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     const cut c = cut_of(s, &pace, &w, apart);
     plan.border_warps = pace.warps;
     temporal_parts *border = &plan.border;
-    for (const side_strip *i = a.strip; i < a.strip + a.count; i++)
-        add(border, box_make(i->from, i->to, cells.y0, cells.y1), i->first, s->side_cells, c.side);
+    add_kind(border, &a, false, cells, s->side_cells, c.side);
     border->sides = border->items;
-    border->warps = border->sides + (unsigned)c.band_warps;
+    add_kind(border, &a, true, cells, s->band_stored, c.gap);
+    border->alone = border->items;
+    border->warps = border->alone + (unsigned)c.band_warps;
     add(border, box_make(a.x0, a.x1, cells.y0, y0), a.x0, s->band_stored, n.above);
     add(border, box_make(a.x0, a.x1, y1, cells.y1), a.x0, s->band_stored, n.below);
     add(&plan.interior, box_make(a.x0, a.x1, y0, y1), a.x0, s->stored, c.interior);

@@ -5,9 +5,9 @@
  * Interior items run a kernel that knows no side. The border kernel (temporal_border_cuda.cuh) does
  * everything around them: cells that depend on ghosts beyond a dirichlet or neumann side, `depth` cells away,
  * and pieces of 16 bytes that are stored in part. Along x it has narrow strips, which may hold both sides,
- * along y bands, of as few rows as possible. All items begin at once, if they can, and end together: an item
- * of a side lasts as long as an interior one, and a warp of the bands does several
- * (docs/temporal-blocking.md). */
+ * and gaps, as wide as bands, where a strip would store nothing (2 depth = 32). Along y it has bands, of as
+ * few rows as possible. All items begin at once, if they can, and end together: an item of a side lasts as
+ * long as an interior one, and a warp of the bands does several (docs/temporal-blocking.md). */
 #pragma once
 
 #include "core/boundary.h"
@@ -25,8 +25,12 @@
 #endif
 LINKAGE_C_BEGIN
 
-/* ---- the passes: for a radius, with or without a norm, steps go from the longest passes to the shortest
- * ---- */
+/* ---- the passes: for a radius and use, steps go from the longest passes to the shortest ---- */
+
+typedef enum temporal_use {
+    TEMPORAL_PLAIN,
+    TEMPORAL_NORM, /* takes the norm */
+} temporal_use;
 
 enum { AGAIN_NEVER = -1 }; /* registers suffice */
 enum { TEMPORAL_STEPS = 5 }; /* numbers of steps of a row */
@@ -36,83 +40,84 @@ enum { TEMPORAL_STEPS = 5 }; /* numbers of steps of a row */
 typedef struct temporal_tiling {
     int radius;
     int columns; /* per lane; strips are of 32 times as many */
+    int unroll;  /* of the loop over rows */
     int warps;   /* per SM, at least: bounds the registers */
-    bool norm;   /* takes the norm */
+    temporal_use use;
     int again;   /* rows read again (temporal_strip_cuda.cuh) */
     int steps[TEMPORAL_STEPS]; /* a kernel for each; 0 behind the last */
 } temporal_tiling;
 
 TEMPORAL_TABLE temporal_tiling temporal_star_f32[] = {
-    /* radius, columns, warps, norm, again, steps */
-    { 1,      8,       8,     false, AGAIN_NEVER,  { 12, 8, 4, 2 } },
-    { 1,      4,       8,     false, AGAIN_NEVER,  { 1 } },
-    { 1,      4,       12,    true,  AGAIN_NEVER,  { 12 } },
-    { 1,      8,       8,     true,  AGAIN_NEVER,  { 8, 4 } },
-    { 2,      8,       8,     false, AGAIN_NEVER,  { 6, 4, 2 } },
-    { 2,      4,       8,     false, AGAIN_NEVER,  { 1 } },
-    { 3,      4,       12,    false, AGAIN_NEVER,  { 4, 2, 1 } },
-    { 4,      4,       12,    false, AGAIN_NEVER,  { 3, 2, 1 } },
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      8,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 8, 4, 2 } },
+    { 1,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
+    { 1,      4,       4,      12,    TEMPORAL_NORM,    AGAIN_NEVER,  { 12 } },
+    { 1,      8,       4,      8,     TEMPORAL_NORM,    AGAIN_NEVER,  { 8, 4 } },
+    { 2,      8,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 6, 4, 2 } },
+    { 2,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
+    { 3,      4,       6,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
+    { 4,      4,       8,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_star_f64[] = {
-    /* radius, columns, warps, norm, again, steps */
-    { 1,      4,       8,     false, AGAIN_NEVER,  { 12, 8, 4, 2, 1 } },
-    { 1,      4,       8,     true,  2,            { 12 } },
-    { 1,      4,       8,     true,  AGAIN_NEVER,  { 8, 4 } },
-    { 2,      4,       8,     false, AGAIN_NEVER,  { 6, 4, 2, 1 } },
-    { 3,      4,       8,     false, 2,            { 4 } },
-    { 3,      4,       8,     false, AGAIN_NEVER,  { 3, 1 } },
-    { 4,      4,       8,     false, AGAIN_NEVER,  { 3, 2, 1 } },
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 8, 4, 2, 1 } },
+    { 1,      4,       4,      8,     TEMPORAL_NORM,    2,            { 12 } },
+    { 1,      4,       4,      8,     TEMPORAL_NORM,    AGAIN_NEVER,  { 8, 4 } },
+    { 2,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 6, 4, 2, 1 } },
+    { 3,      4,       6,      8,     TEMPORAL_PLAIN,   2,            { 4 } },
+    { 3,      4,       6,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 1 } },
+    { 4,      4,       8,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_star_prev_f32[] = { /* two levels */
-    /* radius, columns, warps, norm, again, steps */
-    { 1,      4,       8,     false, AGAIN_NEVER,  { 16, 12 } },
-    { 1,      8,       8,     false, AGAIN_NEVER,  { 8, 4, 2 } },
-    { 1,      4,       8,     false, AGAIN_NEVER,  { 1 } },
-    { 2,      4,       8,     false, AGAIN_NEVER,  { 8, 6 } },
-    { 2,      8,       8,     false, AGAIN_NEVER,  { 4, 2 } },
-    { 2,      4,       8,     false, AGAIN_NEVER,  { 1 } },
-    { 3,      4,       8,     false, AGAIN_NEVER,  { 6 } },
-    { 3,      4,       12,    false, AGAIN_NEVER,  { 4, 2, 1 } },
-    { 4,      4,       8,     false, AGAIN_NEVER,  { 4 } },
-    { 4,      4,       12,    false, AGAIN_NEVER,  { 3, 2, 1 } },
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      4,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 16, 12 } },
+    { 1,      8,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2 } },
+    { 1,      4,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
+    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 6 } },
+    { 2,      8,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2 } },
+    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
+    { 3,      4,       7,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 6 } },
+    { 3,      4,       7,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
+    { 4,      4,       9,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4 } },
+    { 4,      4,       9,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_star_prev_f64[] = {
-    /* radius, columns, warps, norm, again, steps */
-    { 1,      2,       12,    false, AGAIN_NEVER,  { 12 } },
-    { 1,      4,       8,     false, AGAIN_NEVER,  { 8, 4, 2, 1 } },
-    { 2,      4,       8,     false, 3,            { 6 } },
-    { 2,      4,       8,     false, AGAIN_NEVER,  { 4, 2, 1 } },
-    { 3,      4,       8,     false, AGAIN_NEVER,  { 4, 3, 2, 1 } },
-    { 4,      4,       8,     false, 0,            { 3 } },
-    { 4,      4,       8,     false, AGAIN_NEVER,  { 2, 1 } },
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      2,       3,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12 } },
+    { 1,      4,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   3,            { 6 } },
+    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
+    { 3,      4,       7,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 3, 2, 1 } },
+    { 4,      4,       9,      8,     TEMPORAL_PLAIN,   0,            { 3 } },
+    { 4,      4,       9,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_box_f32[] = {
-    /* radius, columns, warps, norm, again, steps */
-    { 1,      8,       8,     false, AGAIN_NEVER,  { 8, 4, 2 } },
-    { 1,      4,       8,     false, AGAIN_NEVER,  { 1 } },
-    { 2,      4,       16,    false, AGAIN_NEVER,  { 3, 2, 1 } },
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      8,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2 } },
+    { 1,      4,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
+    { 2,      4,       4,      16,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_box_f64[] = {
-    /* radius, columns, warps, norm, again, steps */
-    { 1,      6,       8,     false, AGAIN_NEVER,  { 8 } },
-    { 1,      4,       8,     false, AGAIN_NEVER,  { 4, 2, 1 } },
-    { 2,      4,       8,     false, AGAIN_NEVER,  { 3, 2, 1 } },
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      6,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8 } },
+    { 1,      4,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
+    { 2,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_line_f32[] = { /* one level and two: the same tilings are best */
-    /* radius, columns, warps, norm, again, steps */
-    { 1,      8,       0,     false, AGAIN_NEVER,  { 12, 4, 2, 1 } },
-    { 2,      8,       0,     false, AGAIN_NEVER,  { 8, 4, 2, 1 } },
-    { 3,      16,      0,     false, AGAIN_NEVER,  { 8 } },
-    { 3,      8,       0,     false, AGAIN_NEVER,  { 4, 2, 1 } },
-    { 4,      16,      0,     false, AGAIN_NEVER,  { 8, 4 } },
-    { 4,      8,       0,     false, AGAIN_NEVER,  { 2, 1 } },
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 4, 2, 1 } },
+    { 2,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 3,      16,      0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8 } },
+    { 3,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
+    { 4,      16,      0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4 } },
+    { 4,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_line_f64[] = {
-    /* radius, columns, warps, norm, again, steps */
-    { 1,      8,       0,     false, AGAIN_NEVER,  { 12, 4, 2, 1 } },
-    { 2,      8,       0,     false, AGAIN_NEVER,  { 8, 4, 2, 1 } },
-    { 3,      8,       0,     false, AGAIN_NEVER,  { 8, 4, 2, 1 } },
-    { 4,      8,       0,     false, AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    /* radius, columns, unroll, warps, use, again, steps */
+    { 1,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 4, 2, 1 } },
+    { 2,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 3,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 4,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
 };
 
 typedef struct temporal_table {
@@ -123,9 +128,9 @@ typedef struct temporal_table {
 /* The stencil's table; it is empty if CUDA has no such passes. */
 temporal_table temporal_table_of(const stencil *op);
 /* The steps of the longest pass of at most `most`; 0: none. */
-int temporal_longest(const stencil *op, int most, bool norm);
+int temporal_longest(const stencil *op, int most, temporal_use use);
 /* The row with a pass of that number of steps; NULL: none. */
-const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, bool norm);
+const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal_use use);
 
 /* ---- the cut ---- */
 
@@ -144,14 +149,20 @@ TEMPORAL_FORMULA int temporal_end_piece(int piece, int depth, int columns)
 {
     return temporal_halo_cells(piece, depth) % columns == 0 ? columns : piece;
 }
-/* Cells per lane of a strip at an x side, which holds `radius` ghosts: enough to store the cells within
- * `depth` of the side. */
-TEMPORAL_FORMULA int temporal_side_columns(int radius, int depth) { return 2 * depth + radius <= 32 ? 1 : 2; }
+/* A strip at an x side: cells per lane, enough of them to store the cells within `depth` of the side; and
+ * columns that are ghosts. A star's strip of one cell per lane has none. */
+TEMPORAL_FORMULA int temporal_side_columns(stencil_form form, int radius, int depth)
+{
+    return 2 * depth + (form == STENCIL_BOX ? radius : 0) <= 32 ? 1 : 2;
+}
+TEMPORAL_FORMULA int temporal_side_ghosts(stencil_form form, int radius, int depth)
+{
+    return form == STENCIL_BOX || temporal_side_columns(form, radius, depth) > 1 ? radius : 0;
+}
 /* Warps of a block of the border kernel on an SM of its own: as many as the SM has registers for. */
-enum { TEMPORAL_BORDER_WARPS = 12 /* at most */ };
 TEMPORAL_FORMULA int temporal_border_block(int cell_bytes, bool has_prev, bool norm)
 {
-    return has_prev || (norm && cell_bytes > 4) ? 8 : TEMPORAL_BORDER_WARPS;
+    return has_prev || (norm && cell_bytes > 4) ? 8 : 12;
 }
 
 /* The strips of a pass's kernels, and how many of them the GPU holds. */
@@ -188,7 +199,8 @@ typedef struct temporal_parts {
     unsigned items;
     bool followed;  /* by the pass's other kernel, which may start early */
     unsigned sides; /* of the border: the items of strips along x, which come first */
-    unsigned warps; /* of the border: each has an item of such a strip, or some bands */
+    unsigned warps; /* of the border: each has an item of strips or gaps, or some bands */
+    unsigned alone; /* of the border: the items of strips and gaps */
     temporal_part part[TEMPORAL_PARTS_MAX];
 } temporal_parts;
 

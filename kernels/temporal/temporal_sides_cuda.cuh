@@ -39,13 +39,6 @@ static __device__ __forceinline__ void widen(const T (&row)[V], T (&around)[V + 
     for (int v = 0; v < V; v++) around[R + v] = row[v];
 }
 
-/* Ghost g beyond a side that mirrors, 0 the nearest, from cell g inside the side and the cell before it. */
-template <typename T>
-static __device__ __forceinline__ T ghost_of(boundary_kind kind, T value, int g, T cell_g, T cell_before)
-{
-    return kind == BOUNDARY_NEUMANN ? cell_g : g == 0 ? value : mirror(value, cell_before);
-}
-
 /* The ghosts of a warp's row of 32 V cells: lane g < R writes ghost g beyond x_low, lane R + g the one beyond
  * x_high, if the row has them. */
 template <typename T, int R, int V> struct row_sides {
@@ -96,17 +89,22 @@ template <typename T, int R, int V> struct row_sides {
 template <typename T, int R, int V> struct strip_sides {
     static constexpr int NEVER = INT_MAX / 2;
     int low_at, high_at;  /* number of row 0 and of the first row beyond y_high, if they mirror */
-    boundary_kind low, high;
+    bool low_odd, high_odd;
     T low_value, high_value;
-    unsigned stored; /* bit v: the lane's cell v is stored */
+    /* the cells that are stored */
+    unsigned stored; /* bit v: the lane's cell v */
+    int height;
 
     __device__ __forceinline__ void begin(const temporal_axis<T> &ay, int64_t x, int64_t y_first, int rows,
-                                          int64_t stored_low, int64_t stored_high)
+                                          int64_t stored_low, int64_t stored_high, int stored_rows)
     {
         low_at = ay.low != BOUNDARY_NONE && y_first < 0 ? (int)-y_first : -NEVER;
         high_at = ay.high != BOUNDARY_NONE && ay.cells - y_first < rows ? (int)(ay.cells - y_first) : NEVER;
-        low = ay.low, high = ay.high;
-        low_value = ay.low_value, high_value = ay.high_value;
+        low_odd = ay.low == BOUNDARY_DIRICHLET;
+        high_odd = ay.high == BOUNDARY_DIRICHLET;
+        low_value = ay.low_value;
+        high_value = ay.high_value;
+        height = stored_rows;
         stored = 0;
 #pragma unroll
         for (int v = 0; v < V; v++) stored |= (unsigned)(stored_low <= x + v && x + v < stored_high) << v;
@@ -126,8 +124,11 @@ template <typename T, int R, int V> struct strip_sides {
 #pragma unroll
         for (int k = 0; k < R; k++)
 #pragma unroll
-            for (int v = 0; v < V; v++)
-                queue[R - 1 - k][v] = ghost_of(low, low_value, k, queue[R + k][v], queue[R + k - 1][v]);
+            for (int v = 0; v < V; v++) {
+                T &ghost_cell = queue[R - 1 - k][v];
+                if (!low_odd) ghost_cell = queue[R + k][v];
+                else ghost_cell = k == 0 ? low_value : mirror(low_value, queue[R + k - 1][v]);
+            }
     }
 
     /* Makes the arriving row, ghost row `ghost_row` beyond y_high; the queue has the 2R rows above it. */
@@ -138,13 +139,21 @@ template <typename T, int R, int V> struct strip_sides {
         for (int k = 0; k < R; k++)
             if (k == ghost_row)
 #pragma unroll
-                for (int v = 0; v < V; v++)
-                    row[v] = ghost_of(high, high_value, k, queue[Q - 1 - 2 * k][v],
-                                      queue[(Q - 2 * k) % Q][v]);
+                for (int v = 0; v < V; v++) {
+                    if (!high_odd) row[v] = queue[2 * R - 1 - 2 * k][v];
+                    else
+                        row[v] = k == 0 ? high_value : mirror(high_value, queue[(Q - 2 * k) % Q][v]);
+                }
     }
 
-    __device__ __forceinline__ void store(T *to, const T (&row)[V]) const
+    __device__ __forceinline__ bool stores(unsigned out, int v) const
     {
+        return out < (unsigned)height && (stored >> v & 1);
+    }
+
+    __device__ __forceinline__ void store(T *to, const T (&row)[V], unsigned out) const
+    {
+        if (out >= (unsigned)height) return;
 #pragma unroll
         for (int v = 0; v < V; v++)
             if (stored >> v & 1) to[v] = row[v];

@@ -322,8 +322,8 @@ template <stencil_form FORM, typename T, int R, int STEPS, bool PREV, int AGAIN>
 constexpr int again_here = AGAIN;
 #endif
 
-template <stencil_form FORM, typename T, int R, int STEPS, int V, int BLOCKS, bool PREV, bool CHANGE,
-          int AGAIN>
+template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV,
+          bool CHANGE, int AGAIN>
 static __global__ void __launch_bounds__(32, BLOCKS)
     strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x,
                  const __grid_constant__ temporal_parts parts, const __grid_constant__ temporal_axis<T> ax,
@@ -332,8 +332,8 @@ static __global__ void __launch_bounds__(32, BLOCKS)
 {
     using S = strip_shape<T, R, STEPS, V>;
     using W = strip<FORM, T, R, STEPS, V, PREV, CHANGE, again_here<FORM, T, R, STEPS, PREV, AGAIN>>;
-    /* the queue stands as it did when the loop comes round */
-    constexpr int UNROLL = FORM == STENCIL_STAR && W::QUEUE == 2 ? 4 : W::QUEUE;
+    static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0,
+                  "the queue must stand as it did when the loop comes round");
     __shared__ __align__(32) char ring[W::SHARED_BYTES];
     if (parts.followed) programmatic_next(); /* the pass's other kernel, which shares no cell with this one */
     const unsigned lane = threadIdx.x;

@@ -88,7 +88,7 @@ static pass any_pass(void)
     if (any(0, 1)) pace.waves = (int)any(1, 3);
     if (any(0, 1)) pace.warps = 1;
     p.plan = temporal_plan_of(&p.strips, &pace, &p.shape, p.cells, &b);
-    snprintf(what, sizeof what, "%s, norm %d, box %d..%d x %d..%d", problem_text(&p.of), t->norm,
+    snprintf(what, sizeof what, "%s, use %d, box %d..%d x %d..%d", problem_text(&p.of), (int)t->use,
              (int)p.cells.x0, (int)p.cells.x1, (int)p.cells.y0, (int)p.cells.y1);
     return p;
 }
@@ -141,8 +141,9 @@ static void passes(void **unused)
                 check_part(&p, &c, both[k], part, end - part->first_item);
             }
         cover_end(&c, true);
-        CHECK(border->sides <= border->warps && border->warps <= border->items);
-        CHECK((border->warps > border->sides) == (border->items > border->sides));
+        CHECK(border->sides <= border->alone && border->alone <= border->warps &&
+              border->warps <= border->items);
+        CHECK((border->warps > border->alone) == (border->items > border->alone));
     }
     const pass p = any_pass();
     const temporal_pace pace = { .warps = 1, .waves = 1, .side_lasts = 1, .band_lasts = 1 };
@@ -159,18 +160,18 @@ static void all_numbers_of_steps(void **unused)
                              .type = (dtype)(i / 4 % 2),
                              .has_prev = i / 8 % 2 };
         const bool has = op.form != STENCIL_BOX || (!op.has_prev && op.radius <= 2);
-        assert_int_equal(temporal_longest(&op, 1, false), has);
+        assert_int_equal(temporal_longest(&op, 1, TEMPORAL_PLAIN), has);
         for (int most = 1, before = 0; most <= 20; most++) {
-            const int steps = temporal_longest(&op, most, false),
-                      norm = temporal_longest(&op, most, true);
+            const int steps = temporal_longest(&op, most, TEMPORAL_PLAIN),
+                      norm = temporal_longest(&op, most, TEMPORAL_NORM);
             assert_true(steps <= most && (steps == before || steps == most));
-            assert_true(norm == 0 || (norm <= most && temporal_longest(&op, norm, false) == norm));
+            assert_true(norm == 0 || (norm <= most && temporal_longest(&op, norm, TEMPORAL_PLAIN) == norm));
             before = steps;
         }
     }
     const stencil heat = { .form = STENCIL_STAR, .radius = 1, .type = DTYPE_F32 };
-    assert_int_equal(temporal_longest(&heat, 16, false), 12);
-    assert_int_equal(temporal_longest(&heat, 3, true), 0);
+    assert_int_equal(temporal_longest(&heat, 16, TEMPORAL_PLAIN), 12);
+    assert_int_equal(temporal_longest(&heat, 3, TEMPORAL_NORM), 0);
 }
 
 /* ---- persistent tiles: spans are those of one axis, and so are the checks. A cell that a tile takes is none
