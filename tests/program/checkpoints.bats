@@ -104,7 +104,7 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     weft_alone d.ini time.steps=3 checkpoint.every=1 checkpoint.dir=other
     weft_alone d.ini time.steps=3 --quiet
     expect "what is not promised" "checkpoint.dir: another run holds checkpoints/.weft.lock; \
-a signal would end this run without a checkpoint" "$(record '.notes[]')"
+a signal would end this run without a checkpoint" "$(record '.notes[-1]')"
     kill -9 $mpirun
     ends
     run --separate-stderr weft_alone d.ini time.steps=3 checkpoint.every=1
