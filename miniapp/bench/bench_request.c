@@ -155,7 +155,6 @@ static bool set_keys(bench_request *q, bool own, int argc, char **argv, sentence
 
 int bench_request_make(bench_request *q, topology *top, int argc, char **argv, sentence *why)
 {
-    sentence notes = { "" };
     *q = (bench_request){ .dir = ".", .output = "results.jsonl" };
     q->setting = CHECK_CALLOC(argc, sizeof *q->setting);
     q->list = cmd_has_option(argc, argv, "--list");
@@ -163,13 +162,12 @@ int bench_request_make(bench_request *q, topology *top, int argc, char **argv, s
     if (!agree_or_say(set_keys(q, true, argc, argv, why), why, top->comm)) return CHECK_EXIT_USAGE;
     q->kind = q->device == TOPOLOGY_CUDA ? DEVICE_CUDA : DEVICE_HOST;
     if (!q->list) {
-        q->d = topology_device(top, q->device, topology_threads(top, q->threads), why, &notes);
+        q->d = topology_device(top, q->device, topology_threads(top, q->threads), why, &q->notes);
         if (!q->d) return CHECK_EXIT_ENVIRONMENT;
         q->kind = q->d->kind;
     }
     if (!choose_items(q, top->ranks, argc, argv, why) || !set_keys(q, false, argc, argv, why))
         return CHECK_EXIT_USAGE;
-    if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
     return 0;
 }
 

@@ -47,6 +47,7 @@ typedef struct bench_request {
     int items;
     bench_setting *setting; /* owned */
     int settings;
+    sentence notes; /* on the device and the ranks' places, or "" */
 } bench_request;
 
 extern const cmd_option bench_request_options[];

@@ -107,6 +107,7 @@ static int climb_all(benching *g, topology *top, const char *command)
     int status = top->rank == 0 && ask->output[0] ? record_may_write("output", ask->output, &g->why) : 0;
     status = agree_worst(status, &g->why, top->comm);
     if (status != 0) return cmd_say(status, "%s", g->why.text);
+    if (ask->notes.text[0]) (void)cmd_say(0, "%s", ask->notes.text);
     bench_world world = bench_world_create(top, ask->dir);
     bench_create(&g->bench, ask, ask->d, &world);
     if (top->rank == 0) bench_report_head(&g->bench);

@@ -39,12 +39,12 @@ same_bits() { # deck layout...
     on hostb mount --bind "$PWD/cpuinfo" /proc/cpuinfo
     same_bits d.ini "a:2,b:1 1"
     expect "notes" "rank 2 on hostb computes on Slow 1000, rank 0 on $(record .machine.processor)" \
-        "$(record '.notes[]')"
+        "$(record '.notes[] | select(test("computes"))')"
     # as arm64 has it: a Grace has no name there
     printf '%s\n' "processor	: 0" "Features	: fp asimd" "CPU implementer	: 0x41" "CPU architecture: 8" \
         "CPU part	: 0xd4f" >cpuinfo
     same_bits d.ini "a:2,b:1 1"
     on hostb umount /proc/cpuinfo
     expect "notes" "rank 2 on hostb computes on arm 0x41 0xd4f, rank 0 on $(record .machine.processor)" \
-        "$(record '.notes[]')"
+        "$(record '.notes[] | select(test("computes"))')"
 }
