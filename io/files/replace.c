@@ -61,7 +61,7 @@ int replace_begin(replace *r, const char *path)
     return code;
 }
 
-/* What failed a write long ago also fails this one, whose errno is there. */
+/* An earlier write that failed left no errno: one more write fails for the same reason, and has it. */
 static int flush_to_disk(FILE *to)
 {
     if (ferror(to)) return fputc('\n', to) == EOF || fflush(to) != 0 ? errno : EIO;

@@ -37,7 +37,7 @@ static state_status check_shape(int dims, const hsize_t *shape, const state_fore
                   (long long)q->ny, (long long)q->nx);
 }
 
-/* Why H5Dread failed: `code` is of the system, or 0. */
+/* Why H5Dread failed, where the disk did not. */
 static state_status read_failed(const state_foreign *q, hid_t how, sentence *why)
 {
     for (int i = 0; i < H5Pget_nfilters(how); i++) {

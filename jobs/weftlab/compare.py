@@ -17,7 +17,6 @@ Exit status: 0 nothing slower, 1 something slower or runs with a failed verdict 
 compare, or too few runs of every setting, 3 pandas or scipy is missing.
 """
 
-
 from weftlab import text
 
 

@@ -14,7 +14,6 @@ numpy (for a page jinja2) is missing, 4 nothing could be judged. Records of mach
 elsewhere.
 """
 
-
 from weftlab import files, records, text
 
 COMMAND = "judge"

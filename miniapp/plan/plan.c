@@ -8,7 +8,7 @@
 
 static const char one_order[] = "rows stream through the device in one order";
 
-/* Also who feeds the steps until the last choice. */
+/* The streams, and the feed of the trials, from which choose_feed goes on. */
 static void choose_streams(plan *p, const plan_question *q)
 {
     const config_feed asked = q->cfg->run.feed;
