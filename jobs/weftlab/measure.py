@@ -41,7 +41,7 @@ def ranks_of(question):
 
 def cases_of(question):
     """The words after `weft` of every case of a question."""
-    settings = ("claim", "ranks", "repeats")
+    settings = ("claim", "ranks", "asked", "repeats")
     lines = [value for key, value in question.items() if key not in settings]
     return [shlex.split(words) for line in lines for words in expanded(line)]
 
@@ -90,7 +90,7 @@ def keep(name, question, part, folder, command):
     row = {
         "file": target.relative_to(folder).as_posix(),
         "commit": first.get("git", ""),
-        "command": "jobs/measure " + name,
+        "command": "jobs/measure " + name + question.get("asked", ""),
         "claim": claim_of(question),
     }
     results.add(folder, row, command)
@@ -106,8 +106,11 @@ def main():
     add("names", nargs="*", metavar="QUESTION", help="all those for one rank, if none is given")
     add("--list", action="store_true", help="print the questions and how many runs each takes")
     add("--questions", default=JOBS / "questions.ini", metavar="FILE", help="(jobs/questions.ini)")
+    add("--ranks", type=int, metavar="N", help="of every case (what the question says, or 1)")
     add("--folder", default=JOBS / "results", type=pathlib.Path, help="of results (jobs/results)")
     arguments = parser.parse_args()
+    if arguments.ranks is not None and arguments.ranks < 1:
+        parser.error("--ranks %d; allowed: 1 and more" % arguments.ranks)
     text.leave_with_the_reader()
 
     questions = files.ini(arguments.questions, parser.prog, delimiters=("=",), comment_prefixes=("#",))
@@ -124,6 +127,8 @@ def main():
         return 0
     failed = 0
     for name in names:
+        if arguments.ranks:
+            questions[name].update(ranks=str(arguments.ranks), asked=" --ranks %d" % arguments.ranks)
         part = measure(name, questions[name], arguments.folder, parser.prog)
         if part:
             print(keep(name, questions[name], part, arguments.folder, parser.prog), flush=True)

@@ -119,7 +119,14 @@ def test_measure_runs_cases_in_turns_and_their_records_get_a_row_of_the_index(fo
     records = read("results/" + row[0])
     assert [record["grid"]["nx"] for record in records] == [16, 32, 16, 32]
     assert row[1:] == [records[0]["git"], "jobs/measure tiny", "It runs.", ""]
+    monkeypatch.chdir(TOP)
+    assert script("measure", *words, "tiny", "--ranks", "2").status == 0
+    monkeypatch.chdir(folder)
+    row = open("results/index.tsv").read().splitlines()[-1].split("\t")
+    assert row[2] == "jobs/measure tiny --ranks 2"
+    assert [record["ranks"] for record in read("results/" + row[0])] == [2] * 4
     done = run("measure", *words, "three")
+    assert "--ranks 0; allowed: 1 and more" in run("measure", *words, "tiny", "--ranks", "0").err
     told = "measure: no question 'three'; there are tiny, two, wrong; try --help\n"
     assert (done.status, done.err) == (2, told)
     assert re.findall("^(.*?) +([0-9]+) runs on ([0-9])", printed("measure", *words, "--list"), re.M) == [
