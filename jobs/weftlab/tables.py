@@ -176,7 +176,7 @@ def scaling(folder):
 
 
 def overlap(folder):
-    chosen, grids, rows = runs(folder, "h200x2", "overlap"), ((16384, 16384), (16384, 1024), (4096, 1024)), []
+    chosen, grids, rows = runs(folder, "h200x2", "overlap"), ((16384, 16384), (16384, 1024)), []
     for transport in ("peer", "nccl", "aware", "staged"):
         row = ["`%s`" % transport]
         for nx, ny in grids:
@@ -188,10 +188,8 @@ def overlap(folder):
 
 
 def transports(folder):
-    """The ring of two neighbours by transport; of a rung that was measured twice, the last."""
-    both = rungs(folder, "h200x2", "transports")
-    both = both + [r for r in rungs(folder, "h200x4", "transports") if r["ranks"] == 2]
-    last = {r["rung"]: r for r in both if r.get("verified")}
+    """The ring of two neighbours by transport."""
+    last = {r["rung"]: r for r in rungs(folder, "h200x2", "transports") if r.get("verified")}
     sizes = (8, 1 << 15, 1 << 18, 1 << 21, 1 << 26)
     rows = []
     for transport in ("peer", "nccl", "aware", "mapped", "staged"):
