@@ -168,7 +168,8 @@ $(BUILD)/comm/%.o: comm/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_comm) -MMD -MP -c -o $@ $<
 $(BUILD)/comm/transports/transport_nccl.o: INC_comm += -DWEFT_NCCL=$(NCCL) $(NCCL_INC)
-$(BUILD)/comm/transports/transport_nccl.o: $(BUILD)/nccl.flags
+$(BUILD)/kernels/ladder/ladder_nccl.cu.o: NVFLAGS += -DWEFT_NCCL=$(NCCL) $(NCCL_INC)
+$(BUILD)/comm/transports/transport_nccl.o $(BUILD)/kernels/ladder/ladder_nccl.cu.o: $(BUILD)/nccl.flags
 $(BUILD)/io/%.o: io/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_io) -MMD -MP -c -o $@ $<

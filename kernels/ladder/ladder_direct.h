@@ -3,6 +3,7 @@
  * flags in the receiver's memory, which count exchanges. */
 #pragma once
 
+#include "core/sentence.h"
 #include "device/device.h"
 
 LINKAGE_C_BEGIN
@@ -23,6 +24,8 @@ typedef struct ladder_direct {
     const void *here; /* what is sent */
     int64_t bytes;
     ladder_direct_flags *flags_there, *flags_here;
+    int rank;   /* the neighbour, and for NCCL alone, .. */
+    int64_t at; /* .. the offset of `there` in its memory */
 } ladder_direct;
 
 /* Exchange n = 1, 2 .. over all links, enqueued on s. begin: tells all neighbours that their writes may come,
@@ -33,5 +36,12 @@ int ladder_direct_end(const ladder_direct *link, int count, uint64_t n, device_s
 /* Both, and between them bulk stores by a few thread blocks for each link. Needs compute capability 9.0: else
  * an error, which count = 0 asks for alone. */
 int ladder_direct_bulk(const ladder_direct *link, int count, uint64_t n, device_stream *s);
+
+/* The same by NCCL's device API, into `in`, which has as many bytes on all `ranks` of comm, an ncclComm_t.
+ * Collective; NULL, with the reason, where it cannot be: then some ranks may have one, and destroy it. */
+typedef struct ladder_nccl ladder_nccl;
+ladder_nccl *ladder_nccl_create(void *comm, int ranks, int64_t bytes, void **in, sentence *why);
+void ladder_nccl_destroy(ladder_nccl **n);
+int ladder_nccl_exchange(ladder_nccl *n, const ladder_direct *link, int count, device_stream *s);
 
 LINKAGE_C_END

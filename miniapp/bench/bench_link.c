@@ -26,6 +26,7 @@ struct bench_link {
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
     /* Flags lie behind `in`. A stream and its event for each message: copies go beside each other. */
     ladder_direct direct[BENCH_LINK_MESSAGES_MAX];
+    ladder_nccl *nccl; /* owner of `in`, if not NULL */
     uint64_t exchanges;
     device_stream *beside[BENCH_LINK_MESSAGES_MAX];
     device_event *begun, *copied[BENCH_LINK_MESSAGES_MAX];
@@ -70,15 +71,29 @@ static bool maps_theirs(bench_link *l, sentence *why)
     return false;
 }
 
+static bool opens_windows(bench_link *l, sentence *why)
+{
+#if WEFT_CUDA
+    const transport_links on = { .kind = TRANSPORT_NCCL, .d = l->d, .comm = l->comm };
+    message_nccl *const comm = message_nccl_of(&on, why);
+    if (!agree_or_say(comm != NULL, why, l->world->top->comm)) return false;
+    l->nccl = ladder_nccl_create(comm, ranks_count(l->comm), l->bytes, (void **)&l->in, why);
+    if (agree_or_say(l->nccl != NULL, why, l->world->top->comm)) return true;
+    ladder_nccl_destroy(&l->nccl);
+#endif
+    return false;
+}
+
 /* Others' memory where every rank reaches it, on all ranks or none; the host device always takes messages. */
 static bool choose_way(bench_link *l, sentence *why)
 {
     const bool gpu = l->d->kind == DEVICE_CUDA;
+    l->memory = DEVICE_MEMORY_DEVICE;
+    if (l->by == BENCH_LINK_NCCL) return opens_windows(l, why);
     if (l->by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
     const bool reached = gpu && l->by != BENCH_LINK_MESSAGES && maps_theirs(l, why);
     if (!reached && tells_others(l)) return false;
-    const bool on_gpu = reached || (gpu && !bench_link_unaware(l->world, l->d));
-    l->memory = on_gpu ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
+    if (!reached && !(gpu && !bench_link_unaware(l->world, l->d))) l->memory = DEVICE_MEMORY_PINNED;
     return true;
 }
 
@@ -88,7 +103,7 @@ static void make_buffers(bench_link *l)
     const size_t block_bytes = (size_t)(l->peer ? l->bytes : message_block_bytes(l->bytes));
     DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->out);
     if (l->peer) l->in = peer_own(l->peer);
-    else DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->in);
+    else if (!l->nccl) DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->in);
 }
 
 /* Byte number `at` of the message that this rank sends with this tag. */
@@ -118,12 +133,16 @@ static void make_direct(bench_link *l)
     DEVICE_CALL(d, event_create, false, &l->begun);
     for (int i = 0; i < l->count; i++) {
         const int back = l->count - 1 - i;
-        l->direct[i] =
-            (ladder_direct){ .there = l->theirs[i] + l->at[back],
-                             .here = l->out + l->at[i],
-                             .bytes = message_align(l->message[i].bytes),
-                             .flags_there = (ladder_direct_flags *)(void *)(l->theirs[i] + l->bytes) + back,
-                             .flags_here = (ladder_direct_flags *)(void *)(l->in + l->bytes) + i };
+        ladder_direct *m = &l->direct[i];
+        *m = (ladder_direct){ .here = l->out + l->at[i],
+                              .bytes = message_align(l->message[i].bytes),
+                              .rank = l->message[i].rank,
+                              .at = l->at[back] };
+        if (l->peer) {
+            m->there = l->theirs[i] + m->at;
+            m->flags_there = (ladder_direct_flags *)(void *)(l->theirs[i] + l->bytes) + back;
+            m->flags_here = (ladder_direct_flags *)(void *)(l->in + l->bytes) + i;
+        }
         DEVICE_CALL(d, stream_create, false, &l->beside[i]);
         DEVICE_CALL(d, event_create, false, &l->copied[i]);
     }
@@ -166,7 +185,10 @@ void bench_link_destroy(bench_link **link)
     if (tells_others(l)) DEVICE_CALL(l->d, event_destroy, &l->begun);
     DEVICE_CALL(l->d, free, l->memory, l->out);
     if (l->peer) peer_destroy(&l->peer);
-    else DEVICE_CALL(l->d, free, l->memory, l->in);
+    else if (!l->nccl) DEVICE_CALL(l->d, free, l->memory, l->in);
+#if WEFT_CUDA
+    ladder_nccl_destroy(&l->nccl);
+#endif
     free(l);
     *link = NULL;
 }
@@ -198,6 +220,10 @@ static void run_direct(bench_link *l)
 #if WEFT_CUDA
     device *d = l->d;
     const uint64_t n = ++l->exchanges;
+    if (l->nccl) {
+        DEVICE_CHECK(d, ladder_nccl_exchange(l->nccl, l->direct, l->count, l->stream));
+        return;
+    }
     if (l->by == BENCH_LINK_BULK) {
         DEVICE_CHECK(d, ladder_direct_bulk(l->direct, l->count, n, l->stream));
         return;
@@ -217,8 +243,8 @@ static void run_direct(bench_link *l)
 
 void bench_link_run(bench_link *l)
 {
-    if (!l->peer) run_messages(l);
-    else if (tells_others(l)) run_direct(l);
+    if (tells_others(l)) run_direct(l);
+    else if (!l->peer) run_messages(l);
     else run_peer_copies(l);
 }
 
@@ -243,6 +269,7 @@ int bench_link_wrong(bench_link *l)
 const char *bench_link_way(const bench_link *l)
 {
     if (l->d->kind == DEVICE_HOST) return "MPI";
+    if (l->nccl) return "NCCL windows";
     if (!l->peer) return l->memory == DEVICE_MEMORY_DEVICE ? "MPI, device" : "MPI, pinned";
     return l->by == BENCH_LINK_ENGINE ? "copy engine"
            : l->by == BENCH_LINK_BULK ? "bulk stores"
