@@ -17,7 +17,7 @@ CHOICES = {
     "transport within a host": ("peer", "aware", "mapped", "staged"),
     "schedule of a block": ("its own", "three waves, border 2.2"),
     "tiles of radius 5 and more": tuple(
-        "tiles of %d rows, %d a wave" % of for of in ((24, 192), (32, 256), (96, 384))
+        "tiles of %d rows, %d a wave" % of for of in ((24, 192), (96, 384))
     ),
 }
 

@@ -33,7 +33,6 @@ static void list_variants(device_cuda *self, const stencil *op)
     add_variant(self, t.height, t.wave);
     if (t.ahead == 0) return; /* their height is built in */
     add_variant(self, 24 / t.step_rows * t.step_rows, 192);
-    add_variant(self, 32 / t.step_rows * t.step_rows, 256);
     add_variant(self, 96 / t.step_rows * t.step_rows, 384);
 }
 
