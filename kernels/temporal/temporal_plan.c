@@ -72,6 +72,8 @@ static const struct {
 } paces[2][2] = { { { 1.4, 1.5 }, { 1.9, 2.2 } }, { { 1.2, 1.4 }, { 1.8, 1.4 } } };
 /* Beside passes of fewer steps rows arrive later, as these keep memory busier: the factor for stars. */
 static const double shorter_lasts = 1.75;
+/* Beside the longest passes that take a norm: by what was fastest in f32 on an H200 at five sizes. */
+static const double norm_lasts = 1.3;
 /* Factor for a side's rows of two cells per lane, each with its ghosts' images: derived, not measured. */
 static const double wide_side_lasts = 1.75;
 
@@ -79,7 +81,8 @@ temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int 
 {
     const bool norm = t->use == TEMPORAL_NORM, f64 = op->type == DTYPE_F64;
     const int depth = steps * t->radius;
-    const double all = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST ? shorter_lasts : 1,
+    const bool shorter = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST;
+    const double all = shorter ? shorter_lasts : norm ? norm_lasts : 1,
                  wide = temporal_side_columns(op->form, t->radius, depth) > 1 ? wide_side_lasts : 1;
     return (temporal_pace){ .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, norm),
                             .waves = op->has_prev ? 3 : f64 || norm ? 2 : 1,
