@@ -89,12 +89,10 @@ bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_
 {
     const transport_choice choice = choice_on(toward, t);
     const decomp *big = of->dec;
-    decomp small;
     const int64_t side = 2 * (int64_t)of->depth + 3;
-    if (!decomp_make(&small, big->ranks_x * side, big->ny == 1 ? 1 : big->ranks_y * side, big->periodic_x,
-                     big->periodic_y, big->ranks_x * big->ranks_y, big->rank, big->ranks_x, big->ranks_y,
-                     of->depth, why))
-        return false;
+    decomp small = *big;
+    small.nx = big->ranks_x * side, small.ny = big->ny == 1 ? 1 : big->ranks_y * side;
+    if (!decomp_make(&small, big->ranks_x * big->ranks_y, of->depth, why)) return false;
     const field_shape f = field_shape_make(of->shape->type, box_width(small.own), box_height(small.own),
                                            of->shape->depth_x, of->shape->depth_y);
     halo *h = halo_create(&small, of->d, &f, of->depth, of->corners, &choice, of->comm);

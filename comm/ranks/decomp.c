@@ -43,8 +43,9 @@ static double halo_cost(const decomp *d, int ranks_x, int ranks_y)
 
 /* The process grid with the cheapest halo among those that fit and agree with what was asked (0: not asked).
  * ranks_x ascends, so that a tie goes to the grid with more cuts between rows. */
-static bool choose_grid(decomp *d, int ranks, int asked_x, int asked_y, int depth)
+static bool choose_grid(decomp *d, int ranks, int depth)
 {
+    const int asked_x = d->ranks_x, asked_y = d->ranks_y;
     double least = 0.0;
     bool found = false;
     for (int x = 1; x <= ranks; x++) {
@@ -62,8 +63,9 @@ static bool choose_grid(decomp *d, int ranks, int asked_x, int asked_y, int dept
 }
 
 /* Why choose_grid found none: the first limit that what was asked breaks. */
-static void explain(const decomp *d, int ranks, int asked_x, int asked_y, int depth, sentence *why)
+static void explain(const decomp *d, int ranks, int depth, sentence *why)
 {
+    const int asked_x = d->ranks_x, asked_y = d->ranks_y;
     if (asked_x && asked_y && (int64_t)asked_x * asked_y != ranks)
         sentence_set(why, "run.ranks_x = %d and run.ranks_y = %d need %lld ranks, and there are %d", asked_x,
                      asked_y, (long long)asked_x * asked_y, ranks);
@@ -122,23 +124,22 @@ decomp decomp_of_rank(const decomp *d, int rank)
     return r;
 }
 
-bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank,
-                 int ranks_x, int ranks_y, int depth, sentence *why)
+bool decomp_make(decomp *d, int ranks, int depth, sentence *why)
 {
-    assert(nx >= 1 && ny >= 1 && ranks >= 1 && rank >= 0 && rank < ranks);
-    assert(ranks_x >= 0 && ranks_y >= 0 && depth >= 0);
-    decomp grid = { .nx = nx, .ny = ny, .periodic_x = periodic_x, .periodic_y = periodic_y };
-    const bool short_x = nx < depth, short_y = ny > 1 && ny < depth;
+    assert(d->nx >= 1 && d->ny >= 1 && ranks >= 1 && d->rank >= 0 && d->rank < ranks);
+    assert(d->ranks_x >= 0 && d->ranks_y >= 0 && depth >= 0);
+    decomp grid = *d;
+    const bool short_x = d->nx < depth, short_y = d->ny > 1 && d->ny < depth;
     if (short_x || short_y)
         return sentence_refuse(why,
                                "grid.n%c = %lld is too short: the stencil needs at least %d cells along %c "
                                "(radius x fuse)%s",
-                               short_x ? 'x' : 'y', (long long)(short_x ? nx : ny), depth,
+                               short_x ? 'x' : 'y', (long long)(short_x ? d->nx : d->ny), depth,
                                short_x ? 'x' : 'y', short_x ? "" : ", or 1 for a 1D problem");
-    if (!choose_grid(&grid, ranks, ranks_x, ranks_y, depth)) {
-        explain(&grid, ranks, ranks_x, ranks_y, depth, why);
+    if (!choose_grid(&grid, ranks, depth)) {
+        explain(d, ranks, depth, why);
         return false;
     }
-    *d = decomp_of_rank(&grid, rank);
+    *d = decomp_of_rank(&grid, d->rank);
     return true;
 }

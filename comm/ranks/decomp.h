@@ -26,12 +26,12 @@ typedef struct decomp {
                                          (the boundary fill closes a periodic axis that one rank owns) */
 } decomp;
 
-/* ranks_x or ranks_y = 0: chosen so that the halo is cheapest, a column's cells counting several times a
- * row's (rows are contiguous). depth is the halo's depth in cells, the least a rank may own along an axis
- * that is cut; an axis that is not cut needs depth cells too (ny = 1 is 1D and has no y halo). Returns false
- * with one sentence in why, naming the keys run.ranks_x, run.ranks_y or grid.nx, grid.ny and the limit. */
-bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank,
-                 int ranks_x, int ranks_y, int depth, sentence *why);
+/* Cuts d's cells (nx, ny, periodic_x, periodic_y) among `ranks` as d->rank sees it. ranks_x or ranks_y = 0:
+ * chosen so that the halo is cheapest, a column's cells counting several times a row's (rows are contiguous).
+ * depth is the halo's depth in cells, the least a rank may own along an axis that is cut; an axis that is not
+ * cut needs depth cells too (ny = 1 is 1D and has no y halo). Returns false, and leaves d, with one sentence
+ * in why, naming the keys run.ranks_x, run.ranks_y or grid.nx, grid.ny and the limit. */
+bool decomp_make(decomp *d, int ranks, int depth, sentence *why);
 
 /* The first cell of part i where n cells are cut into parts that differ by one cell at most. */
 int64_t decomp_part_start(int64_t n, int64_t part, int64_t parts);

@@ -46,11 +46,13 @@ const char *bench_world_unsent(const ladder_rung *r, device_kind kind, int ranks
 bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,
                         decomp *dec)
 {
-    const int ranks = ranks_count(comm), rank = ranks_mine(comm);
-    int ranks_x, ranks_y;
+    const int ranks = ranks_count(comm);
     sentence why;
-    bench_world_grid(bench_cut_of(c->rung), ranks, &ranks_x, &ranks_y);
-    if (decomp_make(dec, nx, ny, periodic, periodic, ranks, rank, ranks_x, ranks_y, depth, &why)) return true;
+    *dec = (decomp){
+        .nx = nx, .ny = ny, .periodic_x = periodic, .periodic_y = periodic, .rank = ranks_mine(comm)
+    };
+    bench_world_grid(bench_cut_of(c->rung), ranks, &dec->ranks_x, &dec->ranks_y);
+    if (decomp_make(dec, ranks, depth, &why)) return true;
     return sentence_refuse(&c->missing, "needs at least one row per rank");
 }
 

@@ -53,9 +53,14 @@ static bool cut(const plan_question *q, decomp *d, int ranks_x, int ranks_y, int
 {
     const config *c = q->cfg;
     const bool images = config_kind_of(c)->stencil;
-    return decomp_make(d, c->grid.nx, c->grid.ny, images && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC,
-                       images && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC, q->facts->ranks,
-                       q->facts->rank, ranks_x, ranks_y, depth, why);
+    *d = (decomp){ .nx = c->grid.nx,
+                   .ny = c->grid.ny,
+                   .periodic_x = images && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC,
+                   .periodic_y = images && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC,
+                   .rank = q->facts->rank,
+                   .ranks_x = ranks_x,
+                   .ranks_y = ranks_y };
+    return decomp_make(d, q->facts->ranks, depth, why);
 }
 
 /* Each rank has `depth` cells along an axis that is cut. */
@@ -99,11 +104,16 @@ bool plan_lay_out_transposed(plan *p, const plan_question *q, sentence *why)
     const config *c = q->cfg;
     const decomp *d = &p->grid.dec;
     decomp *t = &p->transposed_grid.dec;
-    const int ranks = q->facts->ranks, rank = q->facts->rank, radius = c->problem.radius;
-    if (!decomp_make(t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, rank, 0, 0, radius, why) &&
-        !decomp_make(t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, rank, d->ranks_y, d->ranks_x,
-                     radius, why))
-        return false;
+    const int ranks = q->facts->ranks, radius = c->problem.radius;
+    *t = (decomp){ .nx = d->ny,
+                   .ny = d->nx,
+                   .periodic_x = d->periodic_y,
+                   .periodic_y = d->periodic_x,
+                   .rank = d->rank };
+    if (!decomp_make(t, ranks, radius, why)) {
+        t->ranks_x = d->ranks_y, t->ranks_y = d->ranks_x;
+        if (!decomp_make(t, ranks, radius, why)) return false;
+    }
     p->transposed_grid.shape =
         field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), radius, 0);
     return true;

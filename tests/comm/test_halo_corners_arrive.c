@@ -134,10 +134,14 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
 /* The case on these ranks; false where none can be arranged like that. */
 static bool try_case(device *d, transport_kind t, const exchange_case *c, MPI_Comm comm)
 {
-    decomp dec;
+    decomp dec = { .nx = c->nx,
+                   .ny = c->ny,
+                   .ranks_x = c->ranks_x,
+                   .periodic_x = c->periodic_x,
+                   .periodic_y = c->periodic_y,
+                   .rank = ranks_mine(comm) };
     sentence why;
-    const bool fits = decomp_make(&dec, c->nx, c->ny, c->periodic_x, c->periodic_y, ranks_count(comm),
-                                  ranks_mine(comm), c->ranks_x, 0, c->depth, &why);
+    const bool fits = decomp_make(&dec, ranks_count(comm), c->depth, &why);
     const long wrong = harness_sum(fits ? exchange(d, t, c, &dec, comm) : 0);
     if (wrong)
         fail_msg("%ld wrong: %lld x %lld on %d of %d ranks in %d columns, depth %d, periodic %d %d, corners "

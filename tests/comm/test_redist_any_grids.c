@@ -92,10 +92,10 @@ static long transpose(device *d, transport_kind t, const transpose_case *c, cons
 /* False if the grids do not fit. */
 static bool try_case(device *d, transport_kind t, const transpose_case *c)
 {
-    decomp from, to;
+    decomp from = { c->nx, c->ny, c->from_x, .rank = harness.rank },
+           to = { c->ny, c->nx, c->to_x, .rank = harness.rank };
     sentence why;
-    if (!decomp_make(&from, c->nx, c->ny, false, false, harness.ranks, harness.rank, c->from_x, 0, 0, &why) ||
-        !decomp_make(&to, c->ny, c->nx, false, false, harness.ranks, harness.rank, c->to_x, 0, 0, &why))
+    if (!decomp_make(&from, harness.ranks, 0, &why) || !decomp_make(&to, harness.ranks, 0, &why))
         return false;
     const long wrong = harness_sum(transpose(d, t, c, &from, &to));
     if (wrong)

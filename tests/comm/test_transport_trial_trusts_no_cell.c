@@ -16,8 +16,10 @@ static void begin(int ranks_x)
     void *field;
     d = deferred_device_create((unsigned)harness.rank);
     d->unshared = "a made-up refusal";
-    if (!decomp_make(&dec, 60, 48, true, true, harness.ranks, harness.rank, ranks_x, 0, 2, &why))
-        fail_msg("%s", why.text);
+    dec = (decomp){
+        .nx = 60, .ny = 48, .ranks_x = ranks_x, .periodic_x = true, .periodic_y = true, .rank = harness.rank
+    };
+    if (!decomp_make(&dec, harness.ranks, 2, &why)) fail_msg("%s", why.text);
     shape = field_shape_make(DTYPE_F32, box_width(dec.own), box_height(dec.own), 2, 2);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, shape.bytes, &field);
     of = (transport_trial){ &dec, d, &shape, field, 2, true, harness.comm };

@@ -72,9 +72,13 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
     const int r = op->radius;
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
-        if (!decomp_make(&me->dec, whole->nx, whole->ny, sides->x_low.kind == BOUNDARY_PERIODIC,
-                         sides->y_low.kind == BOUNDARY_PERIODIC, ranks, i, ranks_x, ranks / ranks_x, r, &why))
-            fail_msg("%s", why.text);
+        me->dec = (decomp){ .nx = whole->nx,
+                            .ny = whole->ny,
+                            .ranks_x = ranks_x,
+                            .periodic_x = sides->x_low.kind == BOUNDARY_PERIODIC,
+                            .periodic_y = sides->y_low.kind == BOUNDARY_PERIODIC,
+                            .rank = i };
+        if (!decomp_make(&me->dec, ranks, r, &why)) fail_msg("%s", why.text);
         me->shape = field_shape_make(op->type, box_width(me->dec.own), box_height(me->dec.own), r, r);
         DO(TESTED, stream_create, false, &me->stream);
         for (int k = 0; k < 2; k++) {

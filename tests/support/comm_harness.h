@@ -58,10 +58,9 @@ static inline void harness_on_host(harness_body *body)
 static inline bool harness_has(device *d, transport_kind t, sentence *why)
 {
     const transport_choice choice = transport_choice_of_all(t);
-    decomp dec;
+    decomp dec = { .nx = 4 * harness.ranks, .ny = 1, .rank = harness.rank };
     if (t == TRANSPORT_AWARE) return topology_probe_aware(&harness, d, harness_exe, why);
-    if (!decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, why))
-        return false;
+    if (!decomp_make(&dec, harness.ranks, 1, why)) return false;
     const field_shape f = field_shape_make(DTYPE_F32, box_width(dec.own), 1, 1, 0);
     halo *h = halo_create(&dec, d, &f, 1, false, &choice, harness.comm);
     sentence_set(why, "%s", halo_refused(h));
