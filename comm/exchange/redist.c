@@ -218,12 +218,11 @@ static box cells_of(const redist *r, const message_part *m, int source, int targ
 
 /* The source's cells under `cells` (the target's global coordinates), transposed, to a dense or pitched
  * place. */
-static void transpose(redist *r, void *to, int64_t to_pitch, void *source, box cells, int flags,
-                      device_stream *s)
+static void transpose(redist *r, matrix to, void *source, box cells, int flags, device_stream *s)
 {
+    const matrix from = { source_at(r, source, cells), r->from_shape.pitch };
     if (box_empty(cells)) return;
-    DEVICE_CALL(r->d, transpose, r->from_shape.type, to, to_pitch, source_at(r, source, cells),
-                r->from_shape.pitch, box_width(cells), box_height(cells), flags, s);
+    DEVICE_CALL(r->d, transpose, r->from_shape.type, to, from, box_width(cells), box_height(cells), flags, s);
 }
 
 static void pack_all(redist *r, void *source, int flags, device_stream *s)
@@ -232,7 +231,7 @@ static void pack_all(redist *r, void *source, int flags, device_stream *s)
     for (int i = 0; i < r->flow.sends; i++) {
         const message_part *m = &r->flow.out[i];
         const box cells = cells_of(r, m, r->me, m->rank);
-        transpose(r, b->kernel + m->at, box_width(cells), source, cells,
+        transpose(r, (matrix){ b->kernel + m->at, box_width(cells) }, source, cells,
                   TRANSPOSE_STORE | (flags & TRANSPOSE_INCREMENT_SOURCE), s);
         message_buffer_to_mpi(b, m->at, m->bytes, s);
         DEVICE_CALL(r->d, event_record, r->flow.ready[i], s);
@@ -310,7 +309,7 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
     if (r->unpack_recorded) DEVICE_CALL(d, event_sync, r->unpacked); /* the receive buffer is free again */
     message_flow_begin(&r->flow, r->sent.mpi, r->received.mpi);
     pack_all(r, source, flags, s);
-    transpose(r, target_at(r, target, r->own), r->to_shape.pitch, source, r->own, flags, s);
+    transpose(r, (matrix){ target_at(r, target, r->own), r->to_shape.pitch }, source, r->own, flags, s);
     message_flow_end(&r->flow);
     DEVICE_CALL(d, event_record, r->unpacked, s);
     r->unpack_recorded = true;

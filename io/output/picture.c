@@ -90,8 +90,7 @@ static void make_palette(png_color palette[COLOURS + 1])
         const int span = at < spans ? (int)at : spans - 1;
         const double *const low = points[span], *const high = points[span + 1];
         png_byte *const to[] = { &palette[i].red, &palette[i].green, &palette[i].blue };
-        for (int c = 0; c < 3; c++)
-            *to[c] = (png_byte)lround(low[c] + (at - span) * (high[c] - low[c]));
+        for (int c = 0; c < 3; c++) *to[c] = (png_byte)lround(low[c] + (at - span) * (high[c] - low[c]));
     }
     palette[NOT_A_NUMBER] = (png_color){ 220, 40, 60 };
 }
@@ -187,17 +186,17 @@ static bool write_file(const char *path, const raster *r, const double *pixels, 
     return !code || sentence_refuse(why, "cannot write the picture %s: %s", path, strerror(code));
 }
 
-bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own,
-                   const void *data, const char *title, picture_scale *scale, sentence *why)
+bool picture_write(MPI_Comm comm, const char *path, const picture *p, sentence *why)
 {
-    assert(nx > 0 && ny > 0);
+    assert(p->nx > 0 && p->ny > 0);
     (void)fp_default();
+    picture_scale *const scale = p->scale;
     const int rank = ranks_mine(comm);
-    const raster r = raster_of(nx, ny);
+    const raster r = raster_of(p->nx, p->ny);
     const int pixels_count = r.width * r.height;
     double *const sums = CHECK_ALLOC(calloc((size_t)pixels_count, sizeof *sums));
     double *const pixels = rank == 0 ? CHECK_ALLOC(malloc((size_t)pixels_count * sizeof *pixels)) : NULL;
-    add_cells(&r, type, own, data, sums);
+    add_cells(&r, p->type, p->own, p->data, sums);
     MPI_CHECK(MPI_Reduce(sums, pixels, pixels_count, MPI_DOUBLE, MPI_SUM, 0, comm));
     int ok = 1;
     if (rank == 0) {
@@ -208,7 +207,7 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
         }
         if (scale && scale->fixed) s = *scale;
         else if (scale) *scale = (picture_scale){ s.low, s.high, .begun = true };
-        ok = write_file(path, &r, pixels, s, title, why);
+        ok = write_file(path, &r, pixels, s, p->title, why);
     }
     free(sums);
     free(pixels);
@@ -221,16 +220,16 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
 
 enum { FRAME_DIGITS = 10 };
 
-bool frames_png(const char *picture)
+bool frames_png(const char *path)
 {
-    const char *const dot = strrchr(picture, '.');
-    return dot && dot > picture && dot[-1] != '/' && strcasecmp(dot, ".png") == 0;
+    const char *const dot = strrchr(path, '.');
+    return dot && dot > path && dot[-1] != '/' && strcasecmp(dot, ".png") == 0;
 }
 
-bool frames_folder(char *out, size_t out_bytes, const char *picture)
+bool frames_folder(char *out, size_t out_bytes, const char *path)
 {
-    const int stem = (int)(strlen(picture) - strlen(".png"));
-    return snprintf(out, out_bytes, "%.*s.frames", stem, picture) < (int)out_bytes;
+    const int stem = (int)(strlen(path) - strlen(".png"));
+    return snprintf(out, out_bytes, "%.*s.frames", stem, path) < (int)out_bytes;
 }
 
 void frames_path(char *out, size_t out_bytes, const char *folder, int64_t step)

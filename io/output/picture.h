@@ -21,18 +21,26 @@ typedef struct picture_scale {
     bool fixed, begun;
 } picture_scale;
 
-/* Collective; data: own cells, dense rows, host memory. scale NULL: this picture's own. Same result on all
- * ranks; one sentence in why. */
-bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own,
-                   const void *data, const char *title, picture_scale *scale, sentence *why);
+/* nx x ny cells in all, of which this rank has `own`. */
+typedef struct picture {
+    dtype type;
+    int64_t nx, ny;
+    box own;
+    const void *data; /* own cells, dense rows, host memory */
+    const char *title;
+    picture_scale *scale; /* NULL: this picture's own */
+} picture;
+
+/* Collective. Same result on all ranks; one sentence in why. */
+bool picture_write(MPI_Comm comm, const char *path, const picture *p, sentence *why);
 
 /* ---- the numbered frames of a run: PNG files in a folder beside the picture, each whole under its name, so
  * that a run that is killed or restarted loses none. Other programs join them to a film. ---- */
 
 /* Does the picture's name end in .png? */
-bool frames_png(const char *picture);
+bool frames_png(const char *path);
 /* "heat.png" -> "heat.frames"; false: too long. */
-bool frames_folder(char *out, size_t out_bytes, const char *picture);
+bool frames_folder(char *out, size_t out_bytes, const char *path);
 /* FOLDER/NNNNNNNNNN.png */
 void frames_path(char *out, size_t out_bytes, const char *folder, int64_t step);
 /* Deletes the frames of steps behind last, of all for -1: an older run's, and what a dead one left half

@@ -76,11 +76,38 @@ typedef struct device_link {
                                 * ended */
 } device_link;
 
+/* A box of a pass of temporal blocking. Levels: those that the stencil has, else NULL. */
+typedef struct temporal_call {
+    field_shape shape;
+    void *next, *next_prev;
+    const void *cur, *prev;
+    box cells;
+    int steps;
+    boundary sides;
+    uint64_t *change; /* device memory; NULL: no norm */
+} temporal_call;
+
 /* Memory through which tiles of persistent passes, and ranks, exchange cells. */
 typedef struct persistent_memory {
     void *here;          /* persistent_bytes; on all ranks 0 before the first pass after persistent_prepare */
     void *above, *below; /* of the ranks that own the rows above and below; NULL: none */
 } persistent_memory;
+
+/* A persistent pass. own_sides: BOUNDARY_NONE where rows are cut. */
+typedef struct persistent_call {
+    field_shape shape;
+    void *next;
+    const void *cur;
+    int steps;
+    boundary own_sides;
+    persistent_memory memory;
+    uint64_t *change; /* as above */
+} persistent_call;
+
+typedef struct matrix {
+    void *cells;
+    int64_t pitch; /* in cells */
+} matrix;
 
 enum { DEVICE_UUID_BYTES = 48, DEVICE_PCI_BYTES = 16 };
 
@@ -185,25 +212,21 @@ struct device {
      * box from cur, and with two levels also next_prev, from cur and prev; temporal.h states what their
      * ghosts hold. temporal_steps: the best number of steps of a pass of at most `most` (>= 1), with norm of
      * one that can take the norm of its last step; 0: this stencil has no such passes. temporal_pass takes
-     * only such numbers. It raises *change (device memory; NULL: no norm) to max_change of the last two
-     * levels. Each number of a pass with a norm is one of a pass without, too. */
+     * only such numbers. It raises *change to max_change of the last two levels. Each number of a pass with a
+     * norm is one of a pass without, too. */
     int (*temporal_steps)(device *d, int most, bool norm);
-    int (*temporal_pass)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
-                         const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
-                         device_stream *s);
+    int (*temporal_pass)(device *d, const temporal_call *c, device_stream *s);
     /* Persistent passes: any number of steps of the bound stencil in one launch, on a field that stays in the
      * device's registers meanwhile. Rows may be cut among ranks that have as many each and a device each, of
      * one model; all of them launch the same passes, which wait for each other. sides: the domain's. cut:
      * rows are cut. persistent_bytes: memory that such passes need on each rank; 0: the registers do not hold
      * this field, or the stencil has no such passes. persistent_prepare: set-up for fields of that size,
      * after each stencil_bind, if persistent_bytes is not 0. persistent_pass computes the own cells of next
-     * from those of cur; it neither reads nor writes ghosts. own_sides: BOUNDARY_NONE where rows are cut.
-     * change: NULL, or *change is raised to max_change of the last two levels. One pass at a time. */
+     * from those of cur; it neither reads nor writes ghosts, and raises *change to max_change of
+     * the last two levels. One pass at a time. */
     size_t (*persistent_bytes)(device *d, const field_shape *f, const boundary *sides, bool cut);
     int (*persistent_prepare)(device *d, const field_shape *f, const boundary *sides, bool cut);
-    int (*persistent_pass)(device *d, const field_shape *f, void *next, const void *cur, int steps,
-                           const boundary *own_sides, const persistent_memory *m, uint64_t *change,
-                           device_stream *s);
+    int (*persistent_pass)(device *d, const persistent_call *c, device_stream *s);
     /* Writes the ghosts in the given boxes (own coordinates, each outside the domain along some axis). */
     int (*boundary_fill)(device *d, const field_shape *f, void *field, const boundary *sides,
                          const box *boxes, int count, device_stream *s);
@@ -215,10 +238,10 @@ struct device {
      * fills the ghosts. Few blocks wait, so that they never fill the machine. count <= PACK_PIECES_MAX. */
     int (*peer_exchange)(device *d, const field_shape *f, void *field, const device_link *links, int count,
                          device_stream *s);
-    /* to[c*to_pitch + r] = or += from[r*from_pitch + c] for r < rows, c < cols; pitches in cells; `from` is
-     * written only with TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
-    int (*transpose)(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
-                     int64_t rows, int64_t cols, int flags, device_stream *s);
+    /* to(c, r) = or += from(r, c) for r < rows, c < cols; `from` is written only with
+     * TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
+    int (*transpose)(device *d, dtype t, matrix to, matrix from, int64_t rows, int64_t cols, int flags,
+                     device_stream *s);
     /* This rank's share of a distributed transpose (transpose_peer.h). flags: both or none. When it is done,
      * the source has been read, and incremented, and the target is complete. All ranks make the same calls; a
      * rank that is ahead waits for the others. */

@@ -41,9 +41,13 @@ int ladder_fused_production(ladder_case *c)
         const int steps = c->d->temporal_steps(c->d, left, false);
         void *const to = target(c, --passes);
         left -= steps;
-        const box cells = box_make(-left, f->nx + left, -left, f->ny + left); /* what passes to come read */
-        code =
-            c->d->temporal_pass(c->d, f, to, NULL, from, NULL, cells, steps, &s->sides, NULL, c->stream);
+        const temporal_call pass = { .shape = *f,
+                                     .next = to,
+                                     .cur = from, /* cells: what passes to come read */
+                                     .cells = box_make(-left, f->nx + left, -left, f->ny + left),
+                                     .steps = steps,
+                                     .sides = s->sides };
+        code = c->d->temporal_pass(c->d, &pass, c->stream);
         from = to;
     }
     return code;

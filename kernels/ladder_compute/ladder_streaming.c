@@ -67,8 +67,13 @@ static int enqueue(ladder_case *c)
 {
     const problem *s = c->state;
     const ladder_field *of = &s->of;
-    return code_here(s->streaming->temporal_pass(s->streaming, &of->shape, c->out, NULL, c->in, NULL,
-                                                 field_own(&of->shape), of->steps, &of->sides, NULL, NULL));
+    const temporal_call pass = { .shape = of->shape,
+                                 .next = c->out,
+                                 .cur = c->in,
+                                 .cells = field_own(&of->shape),
+                                 .steps = of->steps,
+                                 .sides = of->sides };
+    return code_here(s->streaming->temporal_pass(s->streaming, &pass, NULL));
 }
 
 static void destroy(ladder_case *c)

@@ -22,7 +22,8 @@ int ladder_transpose_verify(ladder_case *c, ladder_verdict *v) { return ladder_v
 int ladder_transpose_production(ladder_case *c)
 {
     const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
-    return c->d->transpose(c->d, c->type, c->out, ny, c->in, nx, ny, nx, TRANSPOSE_STORE, c->stream);
+    return c->d->transpose(c->d, c->type, (matrix){ c->out, ny }, (matrix){ c->in, nx }, ny, nx,
+                           TRANSPOSE_STORE, c->stream);
 }
 
 /* ---- the host's rungs ---- */

@@ -6,7 +6,8 @@
 #include "device/device_cuda.h"
 #include "persistent/persistent_cuda.cuh"
 
-namespace {
+namespace
+{
 
 /* The fields that were prepared, as the weights in constant memory are: of one device. */
 struct {
@@ -25,8 +26,7 @@ constexpr kernel<T> kernel_by =
     persistent_kernel<T, table_of<T>[I].radius, table_of<T>[I].columns, table_of<T>[I].rows,
                       table_of<T>[I].warps, table_of<T>[I].flags, SIDES>;
 
-template <typename T, int... I>
-kernel<T> kernel_in(std::integer_sequence<int, I...>, int tiling, bool sides)
+template <typename T, int... I> kernel<T> kernel_in(std::integer_sequence<int, I...>, int tiling, bool sides)
 {
     static constexpr kernel<T> all[][2] = { { kernel_by<T, I, false>, kernel_by<T, I, true> }... };
     return all[tiling][sides];
@@ -98,38 +98,39 @@ int persistent_prepare_cuda(device *d, const field_shape *f, const boundary *sid
     return device_cuda_checked(e);
 }
 
-int persistent_pass_cuda(device *d, const field_shape *f, void *next, const void *cur, int steps,
-                         const boundary *own_sides, const persistent_memory *m, uint64_t *change,
-                         device_stream *s)
+int persistent_pass_cuda(device *d, const persistent_call *c, device_stream *s)
 {
+    const field_shape *f = &c->shape;
+    const persistent_memory *m = &c->memory;
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
     const persistent_plan *p = &prepared.plan;
-    assert(prepared.nx == f->nx && prepared.ny == f->ny && next != cur && steps > 0);
+    assert(prepared.nx == f->nx && prepared.ny == f->ny && c->next != c->cur && c->steps > 0);
     assert(prepared.cut == (m->above || m->below));
     const persistent_layout l =
         persistent_layout_of(tiling_of(op, p), p, f->nx, f->ny, prepared.cut, f->type);
     const auto at = [](void *memory, size_t bytes) { /* NULL: there is no such rank */
-        return memory ? (unsigned *)((char *)memory + bytes) : nullptr;
+                                                     return memory ? (unsigned *)((char *)memory + bytes)
+                                                                   : nullptr;
     };
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
         persistent_arguments<T> a = {};
-        a.next = (T *)field_at(f, next, 0, 0);
-        a.cur = (const T *)field_at_const(f, cur, 0, 0);
+        a.next = (T *)field_at(f, c->next, 0, 0);
+        a.cur = (const T *)field_at_const(f, c->cur, 0, 0);
         a.pitch = f->pitch;
-        a.ax = axis_of<T>(f->nx, own_sides->x_low, own_sides->x_high);
-        a.ay = axis_of<T>(f->ny, own_sides->y_low, own_sides->y_high);
+        a.ax = axis_of<T>(f->nx, c->own_sides.x_low, c->own_sides.x_high);
+        a.ay = axis_of<T>(f->ny, c->own_sides.y_low, c->own_sides.y_high);
         a.tiles_x = p->tiles_x, a.tiles_y = p->tiles_y;
         a.width = p->width, a.height = p->height;
         a.halo_x = p->halo_x, a.halo_y = p->halo_y;
-        a.steps = steps, a.steps_between = p->steps_between;
+        a.steps = c->steps, a.steps_between = p->steps_between;
         a.rows_beyond = l.rows_beyond;
         a.given = m->here, a.given_there[0] = m->above, a.given_there[1] = m->below;
         a.flags = at(m->here, l.flags_at);
         a.flags_there[0] = at(m->above, l.flags_at), a.flags_there[1] = at(m->below, l.flags_at);
         a.numbers = at(m->here, l.numbers_at);
-        a.change = (unsigned long long *)change;
+        a.change = (unsigned long long *)c->change;
         return launch(op, p, a, device_cuda_stream(s));
     });
 }

@@ -50,17 +50,16 @@ static int own_of(int64_t cells, int held, int halo, int unit, bool mirrors)
     return cells - (tiles_of(cells, own) - 1) * own >= halo ? own : 0;
 }
 
+/* Lays p's warps and steps between exchanges out over the field. */
 static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t ny, const boundary *sides,
-                    bool cut, int processors, int warps, int steps_between, persistent_plan *p)
+                    bool cut, int processors, persistent_plan *p)
 {
     const bool along_x = boundary_mirrors(sides->x_low.kind) || boundary_mirrors(sides->x_high.kind);
     const bool along_y = boundary_mirrors(sides->y_low.kind) || boundary_mirrors(sides->y_high.kind);
-    *p = (persistent_plan){ .warps = warps,
-                            .steps_between = steps_between,
-                            .halo_y = steps_between * t->radius };
+    p->halo_y = p->steps_between * t->radius;
     p->halo_x = rounded_up(p->halo_y, t->columns);
     p->width = own_of(nx, 32 * t->columns, p->halo_x, t->columns, along_x);
-    p->height = own_of(ny, t->rows * warps, p->halo_y, 1, along_y);
+    p->height = own_of(ny, t->rows * p->warps, p->halo_y, 1, along_y);
     if (p->width == 0 || p->height == 0) return false;
     const int64_t tiles_x = tiles_of(nx, p->width), tiles_y = tiles_of(ny, p->height);
     if (tiles_x * tiles_y > processors) return false;
@@ -68,8 +67,8 @@ static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t 
     p->tiles_y = (int)tiles_y;
     const double own = (double)p->width * p->height,
                  held = (double)(p->width + 2 * p->halo_x) * (p->height + 2 * p->halo_y);
-    p->step_s = compute_s(t, warps, type) +
-                exchange_s(t, (held - own) * (double)dtype_bytes(type), cut) / steps_between;
+    p->step_s = compute_s(t, p->warps, type) +
+                exchange_s(t, (held - own) * (double)dtype_bytes(type), cut) / p->steps_between;
     return true;
 }
 
@@ -88,12 +87,9 @@ bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundar
         if (t->radius != op->radius || nx % t->columns != 0) continue;
         for (int warps = 2; warps <= t->warps; warps++)
             for (int steps = 1; steps <= STEPS_BETWEEN_MAX; steps++) {
-                persistent_plan p;
-                if (!lay_out(t, op->type, nx, ny, sides, cut, processors, warps, steps, &p) ||
-                    p.step_s >= best_s)
-                    continue;
+                persistent_plan p = { .tiling = i, .warps = warps, .steps_between = steps };
+                if (!lay_out(t, op->type, nx, ny, sides, cut, processors, &p) || p.step_s >= best_s) continue;
                 *plan = p;
-                plan->tiling = i;
                 best_s = p.step_s;
             }
     }

@@ -7,8 +7,7 @@
 static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2, "the order of the units");
 static stencil_unit *const units[STENCIL_FORMS] = { stencil_cuda_line, stencil_cuda_star, stencil_cuda_box };
 /* Lines have no in-kernel exchange. */
-static stencil_unit *const inkernel_units[STENCIL_FORMS] = { nullptr, inkernel_cuda_star,
-                                                             inkernel_cuda_box };
+static stencil_unit *const inkernel_units[STENCIL_FORMS] = { nullptr, inkernel_cuda_star, inkernel_cuda_box };
 
 static void add_variant(device_cuda *self, int height, int wave)
 {
@@ -43,7 +42,7 @@ int stencil_bind_cuda(device *d, const stencil *op)
     prepares.op = op, prepares.stream = self->setup;
     assert(1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
     assert(!op->has_prev || op->form != STENCIL_BOX); /* no kind has boxes of two levels */
-    cudaError_t e = cudaDeviceSynchronize(); /* running passes read the old weights */
+    cudaError_t e = cudaDeviceSynchronize();          /* running passes read the old weights */
     if (e == cudaSuccess) e = units[op->form](&prepares);
     if (e == cudaSuccess && inkernel_units[op->form]) e = inkernel_units[op->form](&prepares);
     if (e != cudaSuccess) return e;
@@ -56,8 +55,7 @@ int stencil_bind_cuda(device *d, const stencil *op)
 
 /* A call of the chosen variant of the bound stencil on these fields. */
 static stencil_call call_of(const device_cuda *self, const field_shape *f, void *next, const void *cur,
-                            const void *prev, const box *boxes, int count, const inkernel_step *step,
-                            device_stream *s)
+                            const void *prev, device_stream *s)
 {
     const stencil *op = &self->bound;
     const device_variants *all = &self->base.stencil_variants;
@@ -70,9 +68,9 @@ static stencil_call call_of(const device_cuda *self, const field_shape *f, void 
              .pitch = f->pitch,
              .nx = f->nx,
              .ny = f->ny,
-             .boxes = boxes,
-             .count = count,
-             .step = step,
+             .boxes = nullptr,
+             .count = 0,
+             .step = nullptr,
              .stream = device_cuda_stream(s),
              .follows = self->follows };
 }
@@ -85,7 +83,8 @@ int stencil_pass_cuda(device *d, const field_shape *f, void *next, const void *c
     assert(op->type == f->type && next != cur && count <= STENCIL_BOXES_MAX);
     assert(op->radius <= f->depth_x && (op->form == STENCIL_LINE || op->radius <= f->depth_y));
     assert(!op->has_prev || prev);
-    const stencil_call call = call_of(self, f, next, cur, prev, boxes, count, nullptr, s);
+    stencil_call call = call_of(self, f, next, cur, prev, s);
+    call.boxes = boxes, call.count = count;
     return units[op->form](&call);
 }
 
@@ -103,6 +102,7 @@ int stencil_inkernel_cuda(device *d, const field_shape *f, void *next, const voi
     const stencil *op = &self->bound;
     assert(op->type == f->type && next != cur && stencil_inkernel_can_cuda(d, step->change));
     assert(op->radius <= f->depth_x && op->radius <= f->depth_y && (!op->has_prev || prev));
-    const stencil_call call = call_of(self, f, next, cur, prev, nullptr, 0, step, s);
+    stencil_call call = call_of(self, f, next, cur, prev, s);
+    call.step = step;
     return inkernel_units[op->form](&call);
 }

@@ -202,9 +202,16 @@ static void pass(const visit *v, const chunk *c, int level)
         next[k] = slot_at(v, k, array_of(level), c->number, row - (c->a - v->lead));
         cur[k] = slot_at(v, k, array_of(level - 1), c->number, row - (c->a - v->lead));
     }
-    CALL(v->s, temporal_pass, &shape, next[0], next[1], cur[0], cur[1],
-         box_make(0, shape.nx, from - row, to - row), steps, &sides, level == v->passes ? v->change : NULL,
-         v->s->stream[WORK]);
+    const temporal_call call = { .shape = shape,
+                                 .next = next[0],
+                                 .next_prev = next[1],
+                                 .cur = cur[0],
+                                 .prev = cur[1],
+                                 .cells = box_make(0, shape.nx, from - row, to - row),
+                                 .steps = steps,
+                                 .sides = sides,
+                                 .change = level == v->passes ? v->change : NULL };
+    CALL(v->s, temporal_pass, &call, v->s->stream[WORK]);
 }
 
 static void work(const visit *v, const chunk *c, int64_t rows_before)
@@ -255,16 +262,19 @@ static void find_rows(visit *v, box cells)
 }
 
 /* temporal_pass of the device. */
-static int visit_rows(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
-                      const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
-                      device_stream *stream)
+static int visit_rows(device *d, const temporal_call *call, device_stream *stream)
 {
     streaming *s = (streaming *)d;
+    const field_shape *f = &call->shape;
+    const boundary *sides = &call->sides;
+    const box cells = call->cells;
+    const int steps = call->steps;
+    uint64_t *const change = call->change;
     const streaming_window *w = &s->window;
     assert(w->slot_rows > 0 && s->host.op.type == w->type && s->host.op.radius == w->radius &&
            f->type == w->type && f->nx == w->nx);
-    assert(1 <= steps && steps <= w->steps && (prev != NULL) == s->host.op.has_prev &&
-           w->levels == (prev ? 2 : 1) && next != cur);
+    assert(1 <= steps && steps <= w->steps && (call->prev != NULL) == s->host.op.has_prev &&
+           w->levels == (call->prev ? 2 : 1) && call->next != call->cur);
     assert(sides->x_low.kind != BOUNDARY_NONE && sides->x_high.kind != BOUNDARY_NONE);
     if (box_empty(cells)) return 0;
     assert(cells.x0 == 0 && cells.x1 == f->nx && 0 <= cells.y0 && cells.y1 <= f->ny && w->radius <= f->ny);
@@ -272,8 +282,8 @@ static int visit_rows(device *d, const field_shape *f, void *next, void *next_pr
     visit v = { .s = s,
                 .shape = f,
                 .sides = sides,
-                .next = { next, next_prev },
-                .cur = { cur, prev },
+                .next = { call->next, call->next_prev },
+                .cur = { call->cur, call->prev },
                 .levels = w->levels,
                 .slot = streaming_slot_shape(w, w->slot_rows),
                 .change = change ? s->change : NULL };

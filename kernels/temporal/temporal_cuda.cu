@@ -4,7 +4,8 @@
 #include "temporal/temporal.h"
 #include "temporal/temporal_cuda.cuh"
 
-namespace {
+namespace
+{
 
 /* How much longer than its pace says a border takes beside the variant of three waves. */
 constexpr double THREE_WAVES_BORDER = 2.2;
@@ -58,26 +59,29 @@ int temporal_steps_cuda(device *d, int most, bool norm)
     return temporal_longest(&((const device_cuda *)d)->bound, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
 }
 
-int temporal_pass_cuda(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
-                       const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
-                       device_stream *s)
+int temporal_pass_cuda(device *d, const temporal_call *c, device_stream *s)
 {
+    const field_shape *f = &c->shape;
+    const boundary *sides = &c->sides;
+    const box cells = c->cells;
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
     const int chosen = d->temporal_variants.chosen;
-    const temporal_tiling *t = temporal_tiling_of(op, steps, change ? TEMPORAL_NORM : TEMPORAL_PLAIN);
+    const temporal_tiling *t = temporal_tiling_of(op, c->steps, c->change ? TEMPORAL_NORM : TEMPORAL_PLAIN);
     assert(0 <= chosen && chosen < d->temporal_variants.count);
-    assert((prev != nullptr) == op->has_prev && (next_prev != nullptr) == op->has_prev);
-    assert(op->type == f->type && next != cur && steps > 0 && t);
+    assert((c->prev != nullptr) == op->has_prev && (c->next_prev != nullptr) == op->has_prev);
+    assert(op->type == f->type && c->next != c->cur && c->steps > 0 && t);
     const temporal_kernels *k = unit_of(op)->kernels + (t - temporal_table_of(op).tilings) * TEMPORAL_STEPS;
-    for (int i = 0; t->steps[i] != steps; i++) k++;
+    for (int i = 0; t->steps[i] != c->steps; i++) k++;
     if (box_empty(cells)) return cudaSuccess;
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
         const auto own = [&](const void *field) { /* NULL with one level */
-            return field ? (T *)field_at_const(f, field, 0, 0) : nullptr;
+                                                  return field ? (T *)field_at_const(f, field, 0, 0)
+                                                               : nullptr;
         };
-        const temporal_strips strips = temporal_strips_of(op, t, steps, k->per_processor, self->processors);
+        const temporal_strips strips =
+            temporal_strips_of(op, t, c->steps, k->per_processor, self->processors);
         const temporal_axis<T> ax = axis_of<T>(f->nx, sides->x_low, sides->x_high);
         const temporal_axis<T> ay = axis_of<T>(f->ny, sides->y_low, sides->y_high);
         const cudaStream_t stream = device_cuda_stream(s);
@@ -88,12 +92,12 @@ int temporal_pass_cuda(device *d, const field_shape *f, void *next, void *next_p
                           items = pieces * box_height(cells);
             const unsigned blocks = (unsigned)((items + TEMPORAL_LINE_WARPS - 1) / TEMPORAL_LINE_WARPS);
             return programmatic_launch(false, blocks, 32 * TEMPORAL_LINE_WARPS, 0, stream,
-                                       (temporal_line_kernel<T> *)k->interior, own(next), own(cur), f->pitch,
-                                       (int)f->depth_x, cells, x_first, pieces, ax, own(next_prev),
-                                       own(prev));
+                                       (temporal_line_kernel<T> *)k->interior, own(c->next), own(c->cur),
+                                       f->pitch, (int)f->depth_x, cells, x_first, pieces, ax,
+                                       own(c->next_prev), own(c->prev));
         }
-        temporal_pace pace = temporal_pace_of(op, t, steps);
-        if (chosen == 1 && !change) { /* not timed with a norm */
+        temporal_pace pace = temporal_pace_of(op, t, c->steps);
+        if (chosen == 1 && !c->change) { /* not timed with a norm */
             pace.waves = 3;
             pace.side_lasts *= THREE_WAVES_BORDER, pace.band_lasts *= THREE_WAVES_BORDER;
         }
@@ -103,9 +107,9 @@ int temporal_pass_cuda(device *d, const field_shape *f, void *next, void *next_p
                                 bool beside) {
             if (items == 0) return cudaSuccess;
             return programmatic_launch(beside, (items + warps - 1) / warps, 32 * warps, 0, stream,
-                                       (temporal_strip_kernel<T> *)kernel, own(next), own(cur), f->pitch,
-                                       (int)f->depth_x, parts, ax, ay, own(next_prev), own(prev),
-                                       (unsigned long long *)change);
+                                       (temporal_strip_kernel<T> *)kernel, own(c->next), own(c->cur),
+                                       f->pitch, (int)f->depth_x, parts, ax, ay, own(c->next_prev),
+                                       own(c->prev), (unsigned long long *)c->change);
         };
         const cudaError_t e = launch(k->border, plan.border, plan.border.warps, plan.border_warps, false);
         if (e != cudaSuccess) return e;

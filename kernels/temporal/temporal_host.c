@@ -278,41 +278,42 @@ static bool pass_part(device *d, const strip *any, box part, void *next, void *n
     return true;
 }
 
-int temporal_pass_host(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
-                       const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
-                       device_stream *stream)
+int temporal_pass_host(device *d, const temporal_call *c, device_stream *stream)
 {
+    const field_shape *f = &c->shape;
+    const box cells = c->cells;
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
     const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius;
     const int64_t all = box_cells(cells);
     const int team = device_host_team(d, all, device_host_moved(f->type, op->has_prev ? 4 : 2, all));
-    assert(op->type == f->type && next != cur && temporal_steps_host(d, steps, false) == steps);
-    assert((prev != NULL) == op->has_prev && (next_prev != NULL) == op->has_prev);
+    assert(op->type == f->type && c->next != c->cur &&
+           temporal_steps_host(d, c->steps, false) == c->steps);
+    assert((c->prev != NULL) == op->has_prev && (c->next_prev != NULL) == op->has_prev);
     if (box_empty(cells)) return 0;
     strip any = { .shape = f,
-                  .sides = sides,
+                  .sides = &c->sides,
                   .kernel = stencil_host_rows(f->type, op->form),
                   .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
                   .beta = op->beta,
                   .radius = op->radius,
-                  .steps = steps,
+                  .steps = c->steps,
                   .radius_y = radius_y,
                   .rows = 2 * radius_y + 1,
                   .cell_bytes = dtype_bytes(f->type),
                   .line_cells = DEVICE_HOST_LINE_BYTES / (int64_t)dtype_bytes(f->type),
-                  .cur = cur,
-                  .prev = prev,
-                  .norm = change != NULL };
+                  .cur = c->cur,
+                  .prev = c->prev,
+                  .norm = c->change != NULL };
     bool there = true;
     uint64_t most = 0;
     cut_strips(&any, h, box_width(cells));
 #pragma omp parallel num_threads(team) if (team > 1) reduction(&& : there) reduction(max : most)
     {
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
-        there = pass_part(d, &any, part, next, next_prev, &most);
+        there = pass_part(d, &any, part, c->next, c->next_prev, &most);
     }
 #pragma omp critical(temporal_change) /* streams that are fed by a thread each may share `change` */
-    if (change && most > *change) *change = most;
+    if (c->change && most > *c->change) *c->change = most;
     return there ? 0 : ENOMEM;
 }

@@ -6,7 +6,8 @@
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"
 
-namespace {
+namespace
+{
 
 /* Addresses this far apart, but not twice as far, use other memory channels. */
 constexpr int64_t CHANNELS_BYTES = 1 << 16;
@@ -20,7 +21,7 @@ struct schedule {
 };
 
 /* to += transpose of from; from += 1, in vectors. */
-template <way WAY, bool ADD, bool INCREMENT> constexpr bool is_update = WAY == ALIGNED && ADD && INCREMENT;
+template <way WAY, bool ADD, bool INCREMENT> constexpr bool is_update = WAY == ALIGNED &&ADD &&INCREMENT;
 
 /* Blocks per SM, for which registers are capped. */
 template <typename T, way WAY, bool ADD, bool INCREMENT>
@@ -80,18 +81,18 @@ cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t
 
 } // namespace
 
-int transpose_cuda(device *, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
-                   int64_t rows, int64_t cols, int flags, device_stream *s)
+int transpose_cuda(device *, dtype t, matrix to, matrix from, int64_t rows, int64_t cols, int flags,
+                   device_stream *s)
 {
     if (rows <= 0 || cols <= 0) return cudaSuccess;
     return by_type(t, [&](auto cell) {
         using T = decltype(cell);
-        const uintptr_t pitches = (uintptr_t)(to_pitch | from_pitch) * sizeof(T),
-                        all = (uintptr_t)to | (uintptr_t)from | pitches;
+        const uintptr_t pitches = (uintptr_t)(to.pitch | from.pitch) * sizeof(T),
+                        all = (uintptr_t)to.cells | (uintptr_t)from.cells | pitches;
         const bool aligned = all % SECTOR_BYTES == 0, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
         const auto launch_way = aligned ? (increment ? launch<T, ALIGNED, true> : launch<T, ALIGNED, false>)
                                         : (increment ? launch<T, CELLS, true> : launch<T, CELLS, false>);
-        return launch_way((T *)to, to_pitch, (T *)from, from_pitch, rows, cols, flags & TRANSPOSE_ADD,
-                          device_cuda_stream(s));
+        return launch_way((T *)to.cells, to.pitch, (T *)from.cells, from.pitch, rows, cols,
+                          flags & TRANSPOSE_ADD, device_cuda_stream(s));
     });
 }

@@ -107,15 +107,15 @@ INLINE void transpose_box(dtype t, const rectangle *a, box b)
                                   b.y1 - c < tile_cols ? b.y1 - c : tile_cols);
 }
 
-int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
-                   int64_t rows, int64_t cols, int flags, device_stream *s)
+int transpose_host(device *d, dtype t, matrix to, matrix from, int64_t rows, int64_t cols, int flags,
+                   device_stream *s)
 {
     const device_host *h = (const device_host *)d;
     const int64_t cell = (int64_t)dtype_bytes(t);
-    const rectangle a = { .to = to,
-                          .from = from,
-                          .to_pitch = to_pitch * cell,
-                          .from_pitch = from_pitch * cell,
+    const rectangle a = { .to = to.cells,
+                          .from = from.cells,
+                          .to_pitch = to.pitch * cell,
+                          .from_pitch = from.pitch * cell,
                           .flags = flags,
                           .streams = !(flags & TRANSPOSE_ADD) &&
                                      2 * (size_t)(rows * cols * cell) > h->far_cache_bytes,

@@ -211,12 +211,17 @@ static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
     const config *c = s->cfg;
     const sim_field f = sim_main_field(s);
     const decomp *dec = &f.grid->dec;
-    const void *data = sim_host_copy(s, f, 0);
     char title[256];
+    const picture p = { .type = c->problem.type,
+                        .nx = dec->nx,
+                        .ny = dec->ny,
+                        .own = dec->own,
+                        .data = sim_host_copy(s, f, 0),
+                        .title = title,
+                        .scale = scale };
     snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", kind_name(c->problem.kind),
              (long long)c->grid.nx, (long long)c->grid.ny, (long long)s->level);
-    return picture_write(s->top.comm, path, c->problem.type, dec->nx, dec->ny, dec->own, data, title, scale,
-                         why);
+    return picture_write(s->top.comm, path, &p, why);
 }
 
 bool saver_keep(saver *v)

@@ -37,19 +37,36 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
     const field_shape *f = p->of.shape;
     if (p->of.block_steps == 1)
         DEVICE_CALL(d, stencil_pass, f, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream);
-    for (int i = 0; p->of.block_steps > 1 && i < count; i++)
-        DEVICE_CALL(d, temporal_pass, f, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps,
-                    &p->sides, j->norm, stream);
+    for (int i = 0; p->of.block_steps > 1 && i < count; i++) {
+        const temporal_call block = { .shape = *f,
+                                      .next = j->next.u,
+                                      .next_prev = j->next.prev,
+                                      .cur = j->cur.u,
+                                      .prev = j->cur.prev,
+                                      .cells = boxes[i],
+                                      .steps = j->steps,
+                                      .sides = p->sides,
+                                      .change = j->norm };
+        DEVICE_CALL(d, temporal_pass, &block, stream);
+    }
 }
 
 /* All of a step with in-kernel exchange, or of a persistent pass. */
 static void launch(const step_streams *s, step_pass *p, const step_job *j)
 {
     device *d = s->dev;
-    if (step_in_kernel(p)) inkernel_pass_step(p->inkernel, j, s->stream[0]);
-    else
-        DEVICE_CALL(d, persistent_pass, p->of.shape, j->next.u, j->cur.u, j->steps, &p->sides,
-                    p->of.persistent, j->norm, s->stream[0]);
+    if (step_in_kernel(p)) {
+        inkernel_pass_step(p->inkernel, j, s->stream[0]);
+        return;
+    }
+    const persistent_call all = { .shape = *p->of.shape,
+                                  .next = j->next.u,
+                                  .cur = j->cur.u,
+                                  .steps = j->steps,
+                                  .own_sides = p->sides,
+                                  .memory = *p->of.persistent,
+                                  .change = j->norm };
+    DEVICE_CALL(d, persistent_pass, &all, s->stream[0]);
 }
 
 /* Ghosts of the levels that the pass reads there. */

@@ -57,7 +57,8 @@ static image draw(formula at, int64_t nx, int64_t ny, dtype type)
         const int64_t n = fixture_place(f.own, nx, i);
         fixture_put(f.data, type, i, at(n % nx, n / nx));
     }
-    const bool ok = picture_write(MPI_COMM_WORLD, path, type, nx, ny, f.own, f.data, "a ramp", NULL, &why);
+    const picture p = { type, nx, ny, f.own, f.data, "a ramp", NULL };
+    const bool ok = picture_write(MPI_COMM_WORLD, path, &p, &why);
     free(f.data);
     if (!on_all(ok)) fail_msg("%s", why.text);
     return load();
@@ -112,8 +113,8 @@ static double data[NX * NY];
 
 static bool write_it(picture_scale *by)
 {
-    return picture_write(MPI_COMM_SELF, path, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), data, "a title", by,
-                         &why);
+    const picture p = { DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), data, "a title", by };
+    return picture_write(MPI_COMM_SELF, path, &p, &why);
 }
 
 static size_t load_bytes(char bytes[BYTES])

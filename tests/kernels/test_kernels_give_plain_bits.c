@@ -193,8 +193,11 @@ static void transpose_case(dtype type, int64_t rows, int64_t cols, int64_t to_pi
     const size_t cell = dtype_bytes(type);
     twin to = twin_random(type, (size_t)(to_pitch * cols + to_skip) * cell);
     twin from = twin_random(type, (size_t)(from_pitch * rows + from_skip) * cell);
-    ON_BOTH DO(i, transpose, type, (char *)to.at[i] + (size_t)to_skip * cell, to_pitch,
-               (char *)from.at[i] + (size_t)from_skip * cell, from_pitch, rows, cols, flags, stream[i]);
+    ON_BOTH {
+        const matrix a = { (char *)to.at[i] + (size_t)to_skip * cell, to_pitch },
+                     b = { (char *)from.at[i] + (size_t)from_skip * cell, from_pitch };
+        DO(i, transpose, type, a, b, rows, cols, flags, stream[i]);
+    }
     twin *both[] = { &to, &from };
     for (int k = 0; k < 2; k++) {
         assert_same(both[k], "%s, %lldx%lld pitches %lld %lld flags %d", k ? "source" : "target",

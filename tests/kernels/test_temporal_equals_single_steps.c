@@ -134,12 +134,28 @@ static void window_case(const problem *p, const answer *a, box w, way by, const 
             ON_BOTH DO(i, fill_bytes, next[k].at[i], UNWRITTEN, own.bytes, stream[i]);
         norm = left == 0 && any(0, 1) && (by == PERSISTENT || d->temporal_steps(d, steps, true) == steps);
         uint64_t *const to = norm ? change.at[TESTED] : NULL;
-        if (by == PERSISTENT)
-            DO(TESTED, persistent_pass, &own, next->at[TESTED], cur->at[TESTED], steps, &sides, memory, to,
-               stream[TESTED]);
-        for (int i = 0; i < parts && by != PERSISTENT; i++)
-            DO(TESTED, temporal_pass, &own, next[0].at[TESTED], next[1].at[TESTED], cur[0].at[TESTED],
-               cur[1].at[TESTED], part[i], steps, &sides, to, stream[TESTED]);
+        if (by == PERSISTENT) {
+            const persistent_call all = { .shape = own,
+                                          .next = next->at[TESTED],
+                                          .cur = cur->at[TESTED],
+                                          .steps = steps,
+                                          .own_sides = sides,
+                                          .memory = *memory,
+                                          .change = to };
+            DO(TESTED, persistent_pass, &all, stream[TESTED]);
+        }
+        for (int i = 0; i < parts && by != PERSISTENT; i++) {
+            const temporal_call block = { .shape = own,
+                                          .next = next[0].at[TESTED],
+                                          .next_prev = next[1].at[TESTED],
+                                          .cur = cur[0].at[TESTED],
+                                          .prev = cur[1].at[TESTED],
+                                          .cells = part[i],
+                                          .steps = steps,
+                                          .sides = sides,
+                                          .change = to };
+            DO(TESTED, temporal_pass, &block, stream[TESTED]);
+        }
     }
     if (norm) {
         DO(ANSWER, max_change, &a->shape, a->after[0], a->after[1], box_shift(done, w.x0, w.y0),

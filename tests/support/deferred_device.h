@@ -260,9 +260,7 @@ static void deferred_destroy(device **self)
 #define GIVEN_fill_bytes(V, P, A) V(void *, to) V(int, byte) V(size_t, bytes)
 #define GIVEN_stencil_pass(V, P, A) \
     P(field_shape, f) V(void *, next) V(const void *, cur) V(const void *, prev) A(box, boxes)
-#define GIVEN_temporal_pass(V, P, A) \
-    P(field_shape, f) V(void *, next) V(void *, next_prev) V(const void *, cur) V(const void *, prev) \
-    V(box, cells) V(int, steps) P(boundary, sides) V(uint64_t *, change)
+#define GIVEN_temporal_pass(V, P, A) P(temporal_call, call)
 #define GIVEN_stencil_inkernel(V, P, A) \
     P(field_shape, f) V(void *, next) V(const void *, cur) V(const void *, prev) P(inkernel_step, step)
 #define GIVEN_inkernel_flag_words(V, P, A) P(field_shape, f) V(const void *, level) P(inkernel_step, step)
@@ -271,8 +269,7 @@ static void deferred_destroy(device **self)
 #define GIVEN_unpack(V, P, A) \
     P(field_shape, f) V(void *, field) V(const void *, buffer) A(pack_piece, pieces) V(unpack_mode, mode)
 #define GIVEN_transpose(V, P, A) \
-    V(dtype, type) V(void *, to) V(int64_t, to_pitch) V(void *, from) V(int64_t, from_pitch) \
-    V(int64_t, rows) V(int64_t, cols) V(int, flags)
+    V(dtype, type) V(matrix, to) V(matrix, from) V(int64_t, rows) V(int64_t, cols) V(int, flags)
 #define GIVEN_value_fill(V, P, A) P(field_shape, f) V(void *, field) P(value, v) V(box, cells)
 #define GIVEN_max_error(V, P, A) \
     P(field_shape, f) V(const void *, field) P(value, v) V(box, cells) V(uint64_t *, result)

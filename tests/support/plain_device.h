@@ -133,15 +133,15 @@ static int plainly_unpack(device *d, const field_shape *f, void *field, const vo
     return 0;
 }
 
-static int plainly_transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
-                           int64_t rows, int64_t cols, int flags, device_stream *s)
+static int plainly_transpose(device *d, dtype t, matrix to, matrix from, int64_t rows, int64_t cols,
+                             int flags, device_stream *s)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) {
-            const int64_t out = c * to_pitch + r, in = r * from_pitch + c;
-            const double u = host_field_get(t, from, in), old = host_field_get(t, to, out);
-            host_field_set(t, to, out, flags & TRANSPOSE_ADD ? plain_sum(of(t), old, u) : u);
-            if (flags & TRANSPOSE_INCREMENT_SOURCE) host_field_set(t, from, in, plain_sum(of(t), u, 1));
+            const int64_t out = c * to.pitch + r, in = r * from.pitch + c;
+            const double u = host_field_get(t, from.cells, in), old = host_field_get(t, to.cells, out);
+            host_field_set(t, to.cells, out, flags & TRANSPOSE_ADD ? plain_sum(of(t), old, u) : u);
+            if (flags & TRANSPOSE_INCREMENT_SOURCE) host_field_set(t, from.cells, in, plain_sum(of(t), u, 1));
         }
     return 0;
 }
