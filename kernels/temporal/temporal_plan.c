@@ -72,7 +72,7 @@ static const struct {
 } paces[2][2] = { { { 1.4, 1.5 }, { 1.9, 2.2 } }, { { 1.2, 1.4 }, { 1.8, 1.4 } } };
 /* Beside passes of fewer steps rows arrive later, as these keep memory busier: the factor for stars. */
 static const double shorter_lasts = 1.75;
-/* Beside the longest passes that take a norm: by what was fastest in f32 on an H200 at five sizes. */
+/* Beside the longest passes that take a norm: by what was fastest in f32 on an H200, six cases. */
 static const double norm_lasts = 1.3;
 /* Factor for a side's rows of two cells per lane, each with its ghosts' images: derived, not measured. */
 static const double wide_side_lasts = 1.75;
