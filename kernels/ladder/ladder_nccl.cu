@@ -57,9 +57,10 @@ template <typename F> bool find(void *library, const char *name, F **function)
 
 struct ladder_nccl {
     ncclComm_t comm;
-    ncclDevComm on_device;
-    ncclWindow_t window;
+    ncclDevComm on_device; /* all 0, as is: */
+    ncclWindow_t window;   /* before ladder_nccl_open */
     void *memory;
+    size_t bytes;
     decltype(ncclMemAlloc) *alloc;
     decltype(ncclMemFree) *free;
     decltype(ncclCommWindowRegister) *open;
@@ -68,29 +69,33 @@ struct ladder_nccl {
     decltype(ncclDevCommDestroy) *destroy;
 };
 
-ladder_nccl *ladder_nccl_create(void *comm, int ranks, int64_t bytes, void **in, sentence *why)
+ladder_nccl *ladder_nccl_create(void *comm, int64_t bytes, void **in, sentence *why)
 {
     ladder_nccl *n = new ladder_nccl();
-    ncclDevCommRequirements wanted = {};
-    n->comm = (ncclComm_t)comm;
-    wanted.lsaBarrierCount = BLOCKS;
     void *const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL); /* open: comm comes from it */
+    n->comm = (ncclComm_t)comm, n->bytes = (size_t)bytes;
     if (!find(library, "ncclMemAlloc", &n->alloc) || !find(library, "ncclMemFree", &n->free) ||
         !find(library, "ncclCommWindowRegister", &n->open) ||
         !find(library, "ncclCommWindowDeregister", &n->close) ||
         !find(library, "ncclDevCommCreate", &n->create) || !find(library, "ncclDevCommDestroy", &n->destroy))
         sentence_set(why, "NCCL is older than 2.28");
-    else if (n->alloc(&n->memory, (size_t)bytes) != ncclSuccess)
+    else if (n->alloc(&n->memory, n->bytes) != ncclSuccess)
         sentence_set(why, "NCCL has no memory for a window of %lld bytes", (long long)bytes);
-    else if (n->open(n->comm, n->memory, (size_t)bytes, &n->window, NCCL_WIN_COLL_SYMMETRIC) != ncclSuccess)
-        sentence_set(why, "NCCL makes no window of this memory");
-    else if (n->create(n->comm, &wanted, &n->on_device) != ncclSuccess)
-        sentence_set(why, "NCCL has no device API here");
-    else if (n->on_device.lsaSize < ranks)
-        sentence_set(why, "NCCL reaches the memory of %d of %d ranks", n->on_device.lsaSize, ranks);
     else return *in = n->memory, n;
     ladder_nccl_destroy(&n);
     return nullptr;
+}
+
+bool ladder_nccl_open(ladder_nccl *n, int ranks, sentence *why)
+{
+    ncclDevCommRequirements wanted = {};
+    wanted.lsaBarrierCount = BLOCKS;
+    if (n->open(n->comm, n->memory, n->bytes, &n->window, NCCL_WIN_COLL_SYMMETRIC) != ncclSuccess)
+        return sentence_refuse(why, "NCCL makes no window of this memory");
+    if (n->create(n->comm, &wanted, &n->on_device) != ncclSuccess)
+        return sentence_refuse(why, "NCCL has no device API here");
+    if (n->on_device.lsaSize == ranks) return true;
+    return sentence_refuse(why, "NCCL reaches the memory of %d of %d ranks", n->on_device.lsaSize, ranks);
 }
 
 void ladder_nccl_destroy(ladder_nccl **nccl)
@@ -117,11 +122,13 @@ int ladder_nccl_exchange(ladder_nccl *n, const ladder_direct *link, int count, d
 
 #else
 
-ladder_nccl *ladder_nccl_create(void *comm, int ranks, int64_t bytes, void **in, sentence *why)
+ladder_nccl *ladder_nccl_create(void *comm, int64_t bytes, void **in, sentence *why)
 {
     sentence_set(why, "this weft was built without the device API of NCCL 2.28");
     return nullptr;
 }
+
+bool ladder_nccl_open(ladder_nccl *n, int ranks, sentence *why) { return false; }
 
 void ladder_nccl_destroy(ladder_nccl **n) {}
 

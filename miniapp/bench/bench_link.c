@@ -77,8 +77,10 @@ static bool opens_windows(bench_link *l, sentence *why)
     const transport_links on = { .kind = TRANSPORT_NCCL, .d = l->d, .comm = l->comm };
     message_nccl *const comm = message_nccl_of(&on, why);
     if (!agree_or_say(comm != NULL, why, l->world->top->comm)) return false;
-    l->nccl = ladder_nccl_create(comm, ranks_count(l->comm), l->bytes, (void **)&l->in, why);
-    if (agree_or_say(l->nccl != NULL, why, l->world->top->comm)) return true;
+    l->nccl = ladder_nccl_create(comm, l->bytes, (void **)&l->in, why);
+    if (agree_or_say(l->nccl != NULL, why, l->world->top->comm) &&
+        agree_or_say(ladder_nccl_open(l->nccl, ranks_count(l->comm), why), why, l->world->top->comm))
+        return true;
     ladder_nccl_destroy(&l->nccl);
 #endif
     return false;
