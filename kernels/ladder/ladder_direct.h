@@ -37,8 +37,9 @@ int ladder_direct_end(const ladder_direct *link, int count, uint64_t n, device_s
  * an error, which count = 0 asks for alone. */
 int ladder_direct_bulk(const ladder_direct *link, int count, uint64_t n, device_stream *s);
 
-/* The same by NCCL's device API, into `in`, which has as many bytes on all ranks of comm, an ncclComm_t. NULL,
- * with the reason, where it cannot be; once all ranks have theirs, all open it, and false is the same. */
+/* The same by NCCL's device API, into `in`, which has as many bytes on all ranks of comm, an ncclComm_t.
+ * NULL, with the reason, where it cannot be; once all ranks have theirs, all open it, and false is the
+ * same. */
 typedef struct ladder_nccl ladder_nccl;
 ladder_nccl *ladder_nccl_create(void *comm, int64_t bytes, void **in, sentence *why);
 bool ladder_nccl_open(ladder_nccl *n, int ranks, sentence *why);

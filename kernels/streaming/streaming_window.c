@@ -3,6 +3,12 @@
 
 #include <assert.h>
 
+int streaming_device_pass_steps(const void *owner, int most, bool norm)
+{
+    device *d = (device *)(uintptr_t)owner; /* asked, not changed */
+    return d->temporal_steps(d, most, norm);
+}
+
 int streaming_passes_of(int steps, bool norm, streaming_pass_steps *ask, const void *owner,
                         int pass[STREAMING_STEPS_MAX])
 {
