@@ -151,8 +151,8 @@ static int diff_files(int rank, const char *const path[2])
     return code;
 }
 
-/* Two runs, step by step from the first on (a list has the newest first); a step that only one folder has is
- * a difference. */
+/* Two runs, step by step from the first on (a list has the newest first), also behind one that cannot be
+ * read; a step that only one folder has is a difference. */
 static int diff_folders(int rank, const char *const dir[2])
 {
     int64_t *steps[2] = { NULL, NULL };
@@ -160,7 +160,8 @@ static int diff_folders(int rank, const char *const dir[2])
     int worst = 0;
     for (int side = 0; side < 2 && worst == 0; side++)
         worst = list_folder(dir[side], &steps[side], &left[side]);
-    while (left[0] + left[1] > 0 && worst < CHECK_EXIT_USAGE) {
+    if (worst != 0) left[0] = left[1] = 0;
+    while (left[0] + left[1] > 0) {
         const int64_t a = left[0] > 0 ? steps[0][left[0] - 1] : INT64_MAX,
                       b = left[1] > 0 ? steps[1][left[1] - 1] : INT64_MAX;
         int code = CHECK_EXIT_FAILED;

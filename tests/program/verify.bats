@@ -108,6 +108,11 @@ differ() { # text, command...: the files differ, and the text says where
     expect "a run that lacks a step" "1 step 1: only in a step 2 u: same bits" "$status $(echo $output)"
     run "$weft" diff b same
     expect "runs without a common step" "1 step 1: only in b step 2: only in same" "$status $(echo $output)"
+    cp -r same other
+    head -c 99 same/step_0000000002.h5 >other/step_0000000001.h5
+    cp other/step_0000000001.h5 same
+    run -3 "$weft" diff same other
+    [[ $(tail -n 2 <<<"$output" | xargs) == "step 2 u: same bits" ]] || { echo "$output"; return 1; }
     mkdir empty
     refuses 2 "$weft" diff a empty -- empty
 }
