@@ -123,16 +123,24 @@ state_status state_part_create(state_info *s, int k, sentence *why)
  * field of one row or column has no image. */
 enum { AXES = 3, IMAGE_LAYERS = 2 }; /* z, y, x, as HDF5 counts them */
 
+/* Part k as a view's source. HDF5 takes %b for the number of a block. */
+static void name_source(char *out, const char *folder, int k)
+{
+    for (; *folder; *out++ = *folder++)
+        if (*folder == '%') *out++ = '%';
+    sprintf(out, "/%d.h5", k);
+}
+
 /* Part k of field i in layer z of a view with `dims` axes. */
 static bool map_part(hid_t how, hid_t view, int dims, hsize_t z, const state_info *s, int k, int i)
 {
-    char file[STATE_NAME_BYTES + 16] = ".", set[64];
+    char file[2 * STATE_NAME_BYTES + 16] = ".", set[64];
     const box b = s->part[k].of[i].cells;
     const hsize_t at[AXES] = { z, (hsize_t)b.y0, (hsize_t)b.x0 },
                   count[AXES] = { 1, (hsize_t)box_height(b), (hsize_t)box_width(b) };
     const int of_set = s->field[i].ny == 1 ? 1 : 2, skip = AXES - dims;
     STATE_H5_SCOPED const hid_t source = H5Screate_simple(of_set, count + AXES - of_set, NULL);
-    if (s->folder[0]) snprintf(file, sizeof file, "%s/%d.h5", s->folder, k);
+    if (s->folder[0]) name_source(file, s->folder, k);
     snprintf(set, sizeof set, s->folder[0] ? "/%s" : "/fields/%s", s->field[i].name);
     return H5Sselect_hyperslab(view, H5S_SELECT_SET, at + skip, NULL, count + skip, NULL) >= 0 &&
            H5Pset_virtual(how, view, file, set, source) >= 0;

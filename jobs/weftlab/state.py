@@ -101,8 +101,9 @@ def main():
     try:
         with h5py.File(asked.old, "r") as old:
             parts = [s.file_name for f in old["fields"].values() if f.is_virtual for s in f.virtual_sources()]
+            beside = os.path.dirname(os.path.realpath(asked.old))
             for part in parts:  # HDF5 reads those that are not there as NaN
-                os.stat(os.path.join(os.path.dirname(asked.old), part.replace("%%", "%")))
+                os.stat(os.path.join(beside, part.replace("%%", "%")))
             with files.replaced(asked.new, parser.prog) as name:
                 write(old, name)
     except KeyError as error:
