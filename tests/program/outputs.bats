@@ -22,6 +22,7 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     done
     refuses 2 dry output.final=/dev/null -- \
         "/dev/null is a link, pipe, socket or device" "or none, which writes nothing"
+    refuses 2 dry output.final=step_0000000002.h5 -- "output.final = step_0000000002.h5 has a checkpoint's name"
     expect "what was written" "d.ini" "$(ls | grep -v png)"
     cat pipe.png >read & # the record is appended: to a pipe, a device, through a link
     for name in pipe.png link.png /dev/null; do weft_alone d.ini --quiet output.record=$name; done
