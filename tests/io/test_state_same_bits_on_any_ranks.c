@@ -1,5 +1,5 @@
 /* A state written by one process grid and any number of writers is read to the same bits by every other grid,
- * 1D and 2D, f32 and f64, one and two fields, in blocks, and windows of eight, that end anywhere, beside the
+ * 1D and 2D, f32 and f64, one and two fields, in blocks, and windows of seven, that end anywhere, beside the
  * steps or while they wait; also cells far beyond 2^33, and 1,024 parts. ranks: 1 2 4 7 release: all cases
  */
 #include <errno.h>
