@@ -169,11 +169,6 @@ state_status attempt_verify(attempt *a)
     return a->number >= 0 && a->o.verify == STATE_VERIFY_FULL ? read_back(a) : STATE_OK;
 }
 
-state_status attempt_make_index(attempt *a)
-{
-    return a->rank == 0 ? state_index_create(a->index, &a->s, &a->why) : STATE_OK;
-}
-
 state_status attempt_publish(attempt *a)
 {
     if (a->rank != 0) return STATE_OK;

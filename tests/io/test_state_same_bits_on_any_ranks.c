@@ -230,7 +230,6 @@ static void of_1024_parts(void **unused)
 static void how_many_write(void **unused)
 {
     const uint64_t mib = 1 << 20;
-    assert_int_equal(state_writers(1, 8, 0, 0), 1);
     assert_int_equal(state_writers(64 * mib, 8, 0, 0), 1);
     assert_int_equal(state_writers(64 * mib + 1, 8, 0, 0), 2);
     assert_int_equal(state_writers(mib << 20, 1000, 0, 0), 256);
