@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight bytes are taken as one little-endian word");
-
 #ifdef __x86_64__
 __attribute__((target("sse4.2"))) static uint32_t update(uint32_t state, const unsigned char *p, size_t bytes)
 {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,9 @@ uint64_t replace_token(void)
     return token;
 }
 
-bool replace_temporary(char *out, size_t out_bytes, const char *path, uint64_t token)
+bool replace_temporary(char *out, size_t out_bytes, const char *path)
 {
-    return snprintf(out, out_bytes, "%s.tmp.%016llx", path, (unsigned long long)token) < (int)out_bytes;
+    return snprintf(out, out_bytes, "%s.tmp.%016" PRIx64, path, replace_token()) < (int)out_bytes;
 }
 
 int replace_create_new(const char *path)
@@ -52,7 +53,7 @@ void replace_directory_of(char *out, size_t out_bytes, const char *path)
 int replace_begin(replace *r, const char *path)
 {
     if (snprintf(r->path, sizeof r->path, "%s", path) >= (int)sizeof r->path) return ENAMETOOLONG;
-    if (!replace_temporary(r->tmp, sizeof r->tmp, path, replace_token())) return ENAMETOOLONG;
+    if (!replace_temporary(r->tmp, sizeof r->tmp, path)) return ENAMETOOLONG;
     const int fd = replace_create_new(r->tmp);
     r->to = fd < 0 ? NULL : fdopen(fd, "wb");
     if (r->to) return 0;

@@ -26,7 +26,7 @@ int replace_try_folder(const char *folder);
 /* A name for a file while it is written, NAME.tmp.<16 hex digits>, which no file has had before and none will
  * have again: a host that still knows an older one of NAME opens no file of today by it. False: too long. */
 uint64_t replace_token(void); /* 64 random bits */
-bool replace_temporary(char *out, size_t out_bytes, const char *path, uint64_t token);
+bool replace_temporary(char *out, size_t out_bytes, const char *path);
 /* A descriptor of a new, empty file; a link under that name is not followed. -1: errno. */
 int replace_create_new(const char *path);
 int replace_sync_path(const char *path); /* fsync of a file or directory; 0 or errno */

@@ -169,28 +169,18 @@ state_status attempt_verify(attempt *a)
     return a->number >= 0 && a->o.verify == STATE_VERIFY_FULL ? read_back(a) : STATE_OK;
 }
 
-state_status attempt_make_index(attempt *a)
-{
-    return a->rank == 0 ? state_index_create(a->index, &a->s, &a->why) : STATE_OK;
-}
-
 state_status attempt_publish(attempt *a)
 {
-    char older[STATE_PATH_BYTES];
     if (a->rank != 0) return STATE_OK;
     int code = state_index_end(a->index, &a->s);
     if (!code) code = replace_sync_folder(a->folder);
     if (!code) code = replace_sync_folder(a->dir);
-    if (!code) code = state_mark_older(a->path, older);
-    if (code) return failed(a, "write", code);
-    if (!lock_is_held(a->lock))
+    if (!code && !lock_is_held(a->lock))
         return state_fail(STATE_IO, &a->why, "cannot write %s: another run has taken its place over",
                           a->path);
-    if (rename(a->index, a->path) != 0) return failed(a, "rename to", errno);
-    code = replace_sync_folder(a->dir);
-    if (code) return state_file_failed("fsync", a->dir, code, &a->why);
+    if (!code) code = state_replace(a->path, a->index);
+    if (code) return failed(a, "write", code);
     state_remove_attempt(a->folder); /* of parts, its mark */
-    state_remove_attempt(older);
     if (a->o.verify == STATE_VERIFY_FULL) a->verified = a->s.step; /* read back before it got its name */
     if (a->o.folder) state_keep_apply(a->o.folder, a->o.keep, &a->s, a->verified);
     return STATE_OK;

@@ -12,7 +12,9 @@
 #include "ranks/decomp.h"
 #include "ranks/ranks.h"
 
-enum { WINDOW_BLOCKS = 8 };
+enum { WINDOW_BLOCKS = 7 };
+_Static_assert((2 * WINDOW_BLOCKS + 1) * STATE_BLOCK_BYTES < 64 << 20,
+               "a writer takes 64 MiB at most: two windows, and a block that is read back");
 
 struct collect {
     MPI_Comm comm;
@@ -77,25 +79,22 @@ static void receive(collect *c, int from)
     const box window = c->window.cells,
               piece = box_intersect(window, cells_of(&c->l->field[c->window.field], c->ranks, from));
     const int word = (int)dtype_bytes(c->s->type);
-    const int whole[2] = { (int)box_height(window), (int)box_width(window) * word };
-    const int part[2] = { (int)box_height(piece), (int)box_width(piece) * word };
-    const int at[2] = { (int)(piece.y0 - window.y0), (int)(piece.x0 - window.x0) * word };
-    MPI_Datatype type;
+    MPI_Datatype rows;
     if (box_empty(piece)) return;
-    MPI_CHECK(MPI_Type_create_subarray(2, whole, part, at, MPI_ORDER_C, MPI_BYTE, &type));
-    MPI_CHECK(MPI_Type_commit(&type));
-    MPI_CHECK(
-        MPI_Irecv(c->buffer[c->turn], 1, type, from, c->window.field, c->comm, &c->request[c->count++]));
-    MPI_CHECK(MPI_Type_free(&type));
+    char *const at = c->buffer[c->turn] + box_at(window, piece.x0, piece.y0) * word;
+    MPI_CHECK(MPI_Type_vector((int)box_height(piece), (int)box_width(piece) * word,
+                              (int)box_width(window) * word, MPI_BYTE, &rows));
+    MPI_CHECK(MPI_Type_commit(&rows));
+    MPI_CHECK(MPI_Irecv(at, 1, rows, from, c->window.field, c->comm, &c->request[c->count++]));
+    MPI_CHECK(MPI_Type_free(&rows));
 }
 
 /* False: no part has another window of this field. */
 static bool begin_round(collect *c)
 {
     bool any = false;
-    c->window.cells = box_make(0, 0, 0, 0);
+    c->window.cells = c->number < 0 ? box_make(0, 0, 0, 0) : window_of(c, c->number);
     c->window.data = own_alone(c) ? c->l->field[c->window.field].data : c->buffer[c->turn];
-    if (c->number >= 0) c->window.cells = window_of(c, c->number);
     for (int r = 0; r < c->ranks && !box_empty(c->window.cells) && !own_alone(c); r++) receive(c, r);
     for (int k = 0; k < c->s->parts; k++) {
         const box window = window_of(c, k);

@@ -241,30 +241,32 @@ state_status state_tidy(const char *dir, const char *file, sentence *why)
     return status;
 }
 
-int state_mark_older(const char *path, char older[STATE_PATH_BYTES])
+/* The parts' folder `older` of the state `path` gets a mark; "": it has none, or that of a state of which it
+ * is a copy. 0 or errno. */
+static int mark_older(const char *path, const char *dir, char older[STATE_PATH_BYTES])
 {
-    char dir[STATE_PATH_BYTES];
     state_info s;
     sentence unused;
-    const bool of_this = state_index_read(path, &s, &unused) == STATE_OK && s.folder[0] &&
-                         is_of(s.folder, path); /* else a copy of another */
-    state_close(&s);
-    older[0] = '\0';
-    if (!of_this) return 0;
-    replace_directory_of(dir, sizeof dir, path);
+    const bool of_this =
+        state_index_read(path, &s, &unused) == STATE_OK && s.folder[0] && is_of(s.folder, path);
     path_in(older, dir, s.folder);
-    int code = state_put_mark(older);
-    if (!code) code = replace_sync_folder(older);
+    state_close(&s);
+    if (!of_this) older[0] = '\0';
+    int code = of_this ? state_put_mark(older) : 0;
+    if (of_this && !code) code = replace_sync_folder(older);
     return code == ENOENT || code == ENOTDIR ? 0 : code; /* no folder: nothing to be found */
 }
 
-void state_delete(const char *path)
+int state_replace(const char *path, const char *index)
 {
     char dir[STATE_PATH_BYTES], older[STATE_PATH_BYTES];
     replace_directory_of(dir, sizeof dir, path);
-    if (state_mark_older(path, older) != 0 || unlink(path) != 0 || !older[0]) return;
+    int code = mark_older(path, dir, older);
+    if (!code && (index ? rename(index, path) : unlink(path)) != 0) code = errno;
     /* an index whose parts are gone is no state: its name goes first on disk, too */
-    if (replace_sync_folder(dir) == 0) state_remove_attempt(older);
+    if (!code && (index || older[0])) code = replace_sync_folder(dir);
+    if (!code) state_remove_attempt(older);
+    return code;
 }
 
 /* ---- which states stay ---- */
@@ -292,7 +294,7 @@ void state_keep_apply(const char *dir, state_keep keep, const state_info *last, 
         if (steps[i] > last->step || (stays && newest >= keep.newest)) continue;
         state_path(path, sizeof path, dir, steps[i]);
         if (is_of_another_problem(path, last) || newest++ < keep.newest || stays) continue;
-        state_delete(path);
+        (void)state_replace(path, NULL);
     }
     free(steps);
 }

@@ -51,16 +51,14 @@ bool lock_is_held(const lock *l);
 #define STATE_INDEX "index.h5" /* of an attempt, until it is NAME.h5 */
 /* 0 or errno. */
 int state_put_mark(const char *folder);
-/* The folder `older` of the parts of the state `path` gets a mark, before the state loses its index; "":
- * there are none, or they are another's, of which it is a copy. 0 or errno. */
-int state_mark_older(const char *path, char older[STATE_PATH_BYTES]);
 /* Deletes the folder, or, where an index needs it, its mark. */
 void state_remove_attempt(const char *folder);
 /* Deletes folders in dir that have a mark and no index: of the state `file`, or, NULL, of steps. IO: a folder
  * has the name of a step's state. */
 state_status state_tidy(const char *dir, const char *file, sentence *why);
-/* Deletes the state `path`, its index first. */
-void state_delete(const char *path);
+/* The file `index`, or NULL: none, takes the place of the state `path`; once that is on disk the older one's
+ * parts go, which got a mark before. 0 or errno. */
+int state_replace(const char *path, const char *index);
 
 /* ---- which states of a folder stay ---- */
 

@@ -127,14 +127,13 @@ static state_status read_state(const state_info *s, const state_foreign *q, void
 {
     const int i = field_of(s, q->dataset);
     const int64_t cells = box_cells(q->own);
-    if (s->field[i].nx != q->nx || s->field[i].ny != q->ny)
-        return MISFIT(q, why, "has %lld x %lld cells; the grid needs %lld x %lld (nx x ny)",
-                      (long long)s->field[i].nx, (long long)s->field[i].ny, (long long)q->nx,
-                      (long long)q->ny);
+    const hsize_t shape[2] = { (hsize_t)s->field[i].ny, (hsize_t)s->field[i].nx };
+    state_status status = check_shape(2, shape, q, why);
+    if (status != STATE_OK) return status;
     if (s->type == q->type) return state_read(s, i, q->own, data, why);
     void *const other = malloc((size_t)cells * dtype_bytes(s->type) + 1);
     if (!other) return state_fail(STATE_IO, why, "no memory to read %s", q->path);
-    const state_status status = state_read(s, i, q->own, other, why);
+    status = state_read(s, i, q->own, other, why);
     (void)fp_default();
     for (int64_t k = 0; k < cells && status == STATE_OK; k++) {
         if (q->type == DTYPE_F32) ((float *)data)[k] = (float)((const double *)other)[k];

@@ -74,10 +74,9 @@ static hid_t new_file(const char *path)
 }
 
 /* errno was 0 before: HDF5 keeps what the system said. */
-static state_status h5_failed(const char *path, const char *what, sentence *why)
+static state_status h5_failed(const char *path, sentence *why)
 {
-    return state_fail(STATE_IO, why, "cannot write %s: %s of HDF5: %s", path, what,
-                      errno ? strerror(errno) : "refused");
+    return state_fail(STATE_IO, why, "cannot write %s: %s", path, errno ? strerror(errno) : "HDF5 refused");
 }
 
 /* The cells of one part. Every byte is written by its owner: HDF5 need not fill it first. */
@@ -103,15 +102,15 @@ state_status state_part_create(state_info *s, int k, sentence *why)
     state_part_path(s, k, path);
     errno = 0;
     const hid_t file = new_file(path);
-    if (file < 0) return h5_failed(path, "H5Fcreate", why);
+    if (file < 0) return h5_failed(path, why);
     const hid_t group = s->folder[0] ? file : create_group(file, "fields");
     bool ok = group >= 0;
     if (ok && s->folder[0]) ok = put_text(file, "state", s->folder) && put_integer(file, "part", k);
     for (int i = 0; i < s->fields && ok; i++)
         if (!box_empty(s->part[k].of[i].cells)) ok = put_cells(group, s, k, i);
-    const state_status status = ok ? STATE_OK : h5_failed(path, "datasets", why);
+    const state_status status = ok ? STATE_OK : h5_failed(path, why);
     if (group != file) state_h5_close(&group);
-    return H5Fclose(file) < 0 && ok ? h5_failed(path, "H5Fclose", why) : status;
+    return H5Fclose(file) < 0 && ok ? h5_failed(path, why) : status;
 }
 
 /* ---- views: virtual datasets over the parts ---- */
@@ -123,16 +122,24 @@ state_status state_part_create(state_info *s, int k, sentence *why)
  * field of one row or column has no image. */
 enum { AXES = 3, IMAGE_LAYERS = 2 }; /* z, y, x, as HDF5 counts them */
 
+/* Part k as a view's source. HDF5 takes %b for the number of a block. */
+static void name_source(char *out, const char *folder, int k)
+{
+    for (; *folder; *out++ = *folder++)
+        if (*folder == '%') *out++ = '%';
+    sprintf(out, "/%d.h5", k);
+}
+
 /* Part k of field i in layer z of a view with `dims` axes. */
 static bool map_part(hid_t how, hid_t view, int dims, hsize_t z, const state_info *s, int k, int i)
 {
-    char file[STATE_NAME_BYTES + 16] = ".", set[64];
+    char file[2 * STATE_NAME_BYTES + 16] = ".", set[64];
     const box b = s->part[k].of[i].cells;
     const hsize_t at[AXES] = { z, (hsize_t)b.y0, (hsize_t)b.x0 },
                   count[AXES] = { 1, (hsize_t)box_height(b), (hsize_t)box_width(b) };
     const int of_set = s->field[i].ny == 1 ? 1 : 2, skip = AXES - dims;
     STATE_H5_SCOPED const hid_t source = H5Screate_simple(of_set, count + AXES - of_set, NULL);
-    if (s->folder[0]) snprintf(file, sizeof file, "%s/%d.h5", s->folder, k);
+    if (s->folder[0]) name_source(file, s->folder, k);
     snprintf(set, sizeof set, s->folder[0] ? "/%s" : "/fields/%s", s->field[i].name);
     return H5Sselect_hyperslab(view, H5S_SELECT_SET, at + skip, NULL, count + skip, NULL) >= 0 &&
            H5Pset_virtual(how, view, file, set, source) >= 0;
@@ -213,15 +220,13 @@ static bool put_vtk(hid_t root, const state_info *s)
 
 /* ---- an index ---- */
 
-static const char *describe(hid_t root, const state_info *s)
+static bool describe(hid_t root, const state_info *s)
 {
-    if (!put_integer(root, "schema_version", STATE_SCHEMA_VERSION) || !put_text(root, "program", "weft") ||
-        !put_text(root, "version", s->version) || !put_text(root, "kind", s->kind) ||
-        !put_integer(root, "step", s->step) || !put_text(root, "deck", s->deck) ||
-        !put_fingerprint(root, s->field[s->main_field].fingerprint))
-        return "attributes";
-    if (!put_fields(root, s)) return "/fields";
-    return put_vtk(root, s) ? NULL : "/VTKHDF";
+    return put_integer(root, "schema_version", STATE_SCHEMA_VERSION) && put_text(root, "program", "weft") &&
+           put_text(root, "version", s->version) && put_text(root, "kind", s->kind) &&
+           put_integer(root, "step", s->step) && put_text(root, "deck", s->deck) &&
+           put_fingerprint(root, s->field[s->main_field].fingerprint) && put_fields(root, s) &&
+           put_vtk(root, s);
 }
 
 state_status state_index_create(const char *path, const state_info *s, sentence *why)
@@ -229,8 +234,7 @@ state_status state_index_create(const char *path, const state_info *s, sentence 
     STATE_H5_SCOPED const hid_t access = file_access();
     errno = 0;
     const hid_t file = s->folder[0] ? new_file(path) : H5Fopen(path, H5F_ACC_RDWR, access);
-    const char *const failed = file < 0 ? "H5Fcreate" : describe(file, s);
-    if (failed) (void)h5_failed(path, failed, why);
-    if (file >= 0 && H5Fclose(file) < 0 && !failed) return h5_failed(path, "H5Fclose", why);
-    return failed ? STATE_IO : STATE_OK;
+    const bool ok = file >= 0 && describe(file, s);
+    const state_status status = ok ? STATE_OK : h5_failed(path, why);
+    return file >= 0 && H5Fclose(file) < 0 && ok ? h5_failed(path, why) : status;
 }

@@ -200,7 +200,8 @@ state_status state_index_read(const char *path, state_info *s, sentence *why)
 {
     int fd;
     memset(s, 0, sizeof *s);
-    snprintf(s->path, sizeof s->path, "%s", path);
+    if (readlink(path, s->path, 1) < 0 || !realpath(path, s->path)) /* a link's parts are where it leads to */
+        snprintf(s->path, sizeof s->path, "%s", path);
     state_status status = state_file_open(path, &fd, why);
     if (status != STATE_OK) return status;
     status = read_index(fd, s, why);

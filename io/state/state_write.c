@@ -140,7 +140,8 @@ static void begin_phase(state_writer *w, phase next)
     w->phase = next;
     w->agreeing = w->finished = false;
     memset(w->mine, 0, sizeof w->mine);
-    w->status = next == WRITE ? attempt_begin(&w->a, &w->level) : attempt_make_index(&w->a);
+    if (next == WRITE) w->status = attempt_begin(&w->a, &w->level);
+    else if (w->a.rank == 0) w->status = state_index_create(w->a.index, &w->a.s, &w->a.why);
     w->mine[JOB_S] = timer_now_s() - begin_s;
 }
 

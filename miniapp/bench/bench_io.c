@@ -101,7 +101,7 @@ static void next_path(const ladder_case *c, filing *f)
     static int names;
     const int rank = bench_world_of(c)->top->rank;
     if (f->path[0] && is_raw(c)) (void)unlink(f->path);
-    else if (f->path[0] && rank == 0) state_delete(f->path);
+    else if (f->path[0] && rank == 0) (void)state_replace(f->path, NULL);
     names++;
     if (is_raw(c)) snprintf(f->path, PATH_BYTES, "%.990s/%d.rank_%d", folder, names, rank);
     else snprintf(f->path, PATH_BYTES, "%.990s/%d.h5", folder, names);

@@ -134,7 +134,7 @@ static fs_word try_rename(trials *t, const char *path, sentence *found)
     while (meet(t, makes && !code && timer_now_s() < end_s)) {
         MPI_Request all_done;
         if (makes) {
-            (void)replace_temporary(tmp, sizeof tmp, path, replace_token());
+            (void)replace_temporary(tmp, sizeof tmp, path);
             code = replace_new_file(tmp, "w", 1);
             if (!code && rename(tmp, path) != 0) code = errno;
         }
@@ -258,7 +258,7 @@ static bool make_folder(trials *t, sentence *why)
     int code = 0;
     if (t->top->rank == 0) {
         const bool fits = snprintf(path, sizeof path, "%s/weft_check_fs", t->dir) < (int)sizeof path &&
-                          replace_temporary(t->folder, sizeof t->folder, path, replace_token());
+                          replace_temporary(t->folder, sizeof t->folder, path);
         code = !fits ? ENAMETOOLONG : mkdir(t->folder, 0777) != 0 ? errno : 0;
     }
     if (!all_well(t, code, "making a folder there", why)) return false;

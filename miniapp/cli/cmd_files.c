@@ -13,12 +13,12 @@
 #include "ranks/ranks.h"
 #include "state/state_folder.h"
 
-static void say_whole(const state_info *s)
+static void say_whole(const char *path, const state_info *s)
 {
     const state_field *f = &s->field[s->main_field];
     printf("%s: whole, %s, %s, %" PRId64 " x %" PRId64 ", step %" PRId64 ", fingerprint %016" PRIx64
            ", %d part%s, %" PRId64 " block%s\n",
-           printable_text(s->path), printable_text(s->kind), dtype_name(s->type), s->field[0].nx,
+           printable_text(path), printable_text(s->kind), dtype_name(s->type), s->field[0].nx,
            s->field[0].ny, s->step, f->fingerprint, s->parts, s->parts == 1 ? "" : "s", s->blocks,
            s->blocks == 1 ? "" : "s");
 }
@@ -48,7 +48,7 @@ static int verify_file(int rank, const char *path, bool listed)
     int code = 0;
     state_status status = state_open(ranks_world(), path, &s, &why);
     if (status == STATE_OK) status = state_verify(ranks_world(), &s, &r, &why);
-    if (status == STATE_OK && rank == 0) say_whole(&s);
+    if (status == STATE_OK && rank == 0) say_whole(path, &s);
     else if (status != STATE_OK && listed && is_gone(rank, path)) {
         if (rank == 0) printf("%s: was deleted meanwhile\n", printable_text(path));
     } else if (r.damaged) {

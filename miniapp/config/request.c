@@ -248,10 +248,15 @@ static void gather(places *all, const request *q)
     add_lock(all, "the lock of checkpoint.dir", c->checkpoint.dir, NULL);
 }
 
-/* Refuses a name whose link, pipe, socket or device the file would replace. */
+/* Refuses a name whose link, pipe, socket or device the file would replace, and one in which a state of
+ * another step would be damage. */
 static int check_sort(const place *p, sentence *why)
 {
     struct stat own;
+    if (state_step_of(p->path) >= 0) {
+        sentence_set(why, "%s = %.700s has a checkpoint's name; allowed is another one", p->key, p->path);
+        return CHECK_EXIT_USAGE;
+    }
     if (lstat(p->path, &own) != 0 || S_ISREG(own.st_mode) || S_ISDIR(own.st_mode)) return 0;
     sentence_set(
         why,

@@ -138,7 +138,6 @@ static void leftovers_of_a_dead_run(void **unused)
     fixture_shell(dir, make, s.folder);
     state_writer *w = fixture_writer(&o);
     state_writer_destroy(&w);
-    state_writer_destroy(&w);
     for (int i = 0; i < 5; i++) assert_true(is_there(stays[i]));
     for (int i = 0; i < 3; i++) assert_false(is_there(goes[i]));
     assert_true(is_there(s.folder) && !is_there(mark));

@@ -7,7 +7,6 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=200 grid.ny=160)
 
 endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value...
 
-# That writers, ranks and restarts change no cell: test_state_same_bits_on_any_ranks.
 # bats test_tags=gpus:part
 @test "in the background and the foreground, by one writer and by all: the same cells, and a record of it" {
     deck d.ini problem.kind=wave "${heat[@]:1}" time.steps=40 checkpoint.every=20 checkpoint.keep=0

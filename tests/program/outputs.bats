@@ -22,6 +22,7 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     done
     refuses 2 dry output.final=/dev/null -- \
         "/dev/null is a link, pipe, socket or device" "or none, which writes nothing"
+    refuses 2 dry output.final=step_0000000002.h5 -- output.final "has a checkpoint's name"
     expect "what was written" "d.ini" "$(ls | grep -v png)"
     cat pipe.png >read & # the record is appended: to a pipe, a device, through a link
     for name in pipe.png link.png /dev/null; do weft_alone d.ini --quiet output.record=$name; done
@@ -83,13 +84,11 @@ output.record=/dev/null/x -- /dev/null/x
 output.final=folder -- folder
 output.picture=nowhere/x.png -- No such file
 output.picture=$long.png -- File name too long
-output.trace=$long -- File name too long
 output.record=$long$long -- File name too long
 output.picture=p.png output.every=1 -- Not a directory
 output.series=series output.every=1 -- series/step_0000000001.h5 is a folder
 checkpoint.dir=closed run.wall_limit=1 -- cannot write in closed: Permission denied
 checkpoint.dir=file run.wall_limit=1 -- Not a directory
-checkpoint.dir=/dev/null/x checkpoint.every=1 -- /dev/null/x
 checkpoint.dir=checkpoints checkpoint.every=1 -- checkpoints/step_0000000002.h5 is a folder
 END
     refuses 3 launch 2 "$weft" run d.ini --dry-run checkpoint.every=1 checkpoint.dir=/dev/null/x -- \
