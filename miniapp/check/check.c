@@ -64,8 +64,11 @@ static bool make_request(check_request *q, int argc, char **argv, sentence *why)
                                    "unknown word '%.200s'; allowed: fs, or key=value with one of the keys of "
                                    "`weft check --help`",
                                    argv[i]);
+        if (strncmp(argv[i], "report=", 7) == 0)
+            return sentence_refuse(why, "report: jobs/judge check.jsonl --page FILE.html makes the page");
         if (!cmd_key_set(keys, KEYS, q, argv[i], why)) return false;
     }
+    snprintf(q->part, sizeof q->part, "%s.part", q->output);
     if (isnan(q->budget_s)) q->budget_s = q->level == CHECK_QUICK ? 5 : 20;
     return true;
 }
@@ -176,7 +179,6 @@ static void check_open(check *c, const topology *top, device *d, const check_req
                   .faults = json_array(),
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
-    snprintf(c->part, sizeof c->part, "%s.part", ask->output);
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
     bench_create(&c->bench, &c->rungs, d, &c->world);
     if (d->kind == DEVICE_CUDA) (void)bench_link_unaware(&c->world, d); /* by all, before pairs ask */
@@ -199,10 +201,8 @@ static void check_close(check *c)
 /* By rank 0. 0, or the exit status with a sentence in why. A reference of another GPU is not used. */
 static int may_begin(const check_request *ask, const device *d, check_reference *r, sentence *why)
 {
-    char part[4200];
-    snprintf(part, sizeof part, "%s.part", ask->output);
     int status = ask->output[0] ? record_may_write("output", ask->output, why) : 0;
-    if (status == 0 && ask->output[0]) status = record_may_write("output", part, why);
+    if (status == 0 && ask->output[0]) status = record_may_write("output", ask->part, why);
     if (status != 0 || !ask->reference[0]) return status;
     if (!check_reference_read(ask->reference, r, why)) return CHECK_EXIT_ENVIRONMENT;
     if (strcmp(r->gpu, d->name) == 0) return 0;

@@ -121,8 +121,8 @@ json_t *check_record(const check *c, const check_verdict *v)
 static void put_line(const check *c, json_t *o)
 {
     sentence why;
-    if (c->ask->output[0] && !record_append(c->part, o, &why))
-        check_fail(__FILE__, __LINE__, c->part, why.text);
+    if (c->ask->output[0] && !record_append(c->ask->part, o, &why))
+        check_fail(__FILE__, __LINE__, c->ask->part, why.text);
     json_decref(o);
 }
 
@@ -161,5 +161,5 @@ void check_part_add(const check *c, const trial_report *t)
 
 void check_part_end(const check *c)
 {
-    if (c->ask->output[0]) (void)unlink(c->part);
+    if (c->ask->output[0]) (void)unlink(c->ask->part);
 }

@@ -35,7 +35,7 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
     for case in "level=fast|level = fast; allowed: quick, full, soak" "time=soon|time = soon; allowed: 1 s to 30 days" \
         "device=gpu|device = gpu; allowed: auto, host, cuda" "budget=0|budget = 0; allowed: 0.01 s" \
         "stall_limit=x|stall_limit = x; allowed" "dir=/nowhere|dir = /nowhere: No such file or directory; allowed: a folder" \
-        "lvel=full|unknown key 'lvel'; allowed: level" "soak|unknown word 'soak'; allowed: fs, or key=value"; do
+        "report=x|report: jobs/judge check.jsonl --page FILE.html makes the page" "lvel=full|unknown key 'lvel'; allowed: level" "soak|unknown word 'soak'; allowed: fs, or key=value"; do
         refuses 2 "$weft" check "${case%%|*}" -- "weft: ${case#*|}"
     done
     for case in "x|'[' or '{' expected" '{"rates": 1}|Object item not found: gpu' \
