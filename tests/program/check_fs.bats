@@ -41,6 +41,9 @@ lying() { # what... : preloaded, in what is started here
     checked 2 "$weft" bad ./lying
     expect status 3 "$status"
     expect "fsync" FAILED "$(words fsync)"
+    run bash -c 'ulimit -f 0; "$0" check fs bad seconds=1' "$weft" # no room; and no other host
+    expect "status, words, lines of other hosts" "3 FAILED kept FAILED FAILED 0" \
+        "$status $(words fsync O_EXCL 'flock here' rate) $(grep -c '^  flock  ' <<<"$output")"
 }
 
 @test "on a slow file system each trial is made a few times, and not as often as on a fast one" {
