@@ -128,7 +128,8 @@ class Check:
         self.suspects = self.wrong_suspects() + sorted(self.suspects, key=lambda s: (-s.confidence, s.factor))
         self.silent = self.silent_ranks() if self.last.get("verdict") == INCOMPLETE else []
         self.verdict = self.word()
-        if self.rounds_of_rows() < 2 and self.last.get("verdict") in STATUS:
+        own = self.last.get("verdict")
+        if (own == SLOW and not self.suspects) or (self.rounds_of_rows() < 2 and own in STATUS):
             self.take_over()
 
     def is_of_ranks(self, figure):
@@ -177,7 +178,8 @@ class Check:
         return SLOW if self.suspects else DELIVERS if self.is_judged() else NOT_JUDGED
 
     def take_over(self):
-        """Of one round alone, the last of several that the program saw, its own verdict counts."""
+        """The program's own verdict: of one round alone, the last of several that it saw; and where few
+        rounds hide from these statistics whom its plain rules name."""
         self.verdict = self.last["verdict"]
         for s in self.last.get("suspects") or () if not self.suspects else ():
             part, a, b = (records.at(s, key) for key in ("part", "a", "b"))
