@@ -341,7 +341,9 @@ def rounds_of(paths, command):
     Records of one command on the same hosts are rounds of one check as long as their numbers grow."""
     files = []
     for path in map(pathlib.Path, paths):
-        files += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        died = [part.with_suffix("") for part in path.glob("*.jsonl.part")]  # some in their first round
+        died = [file for file in died if part_of_record(file)]
+        files += sorted({*path.glob("*.jsonl"), *died}) if path.is_dir() else [path]
     checks, under_way, parts = [], {}, [part for file in files for part in part_of_record(file)]
     whole = [str(file) for file in files if file.exists() or not part_of_record(file)]
     for record in records.read(whole, "check", command) if whole else ():
