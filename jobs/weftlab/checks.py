@@ -397,5 +397,6 @@ def part_of_record(file):
         "rows": [],
         "ranks": ranks,
     }
-    check.update(why="the check did not end: its last lines are " + where, figures=figures, faults=faults)
+    why = "the check did not end: the last lines that rank 0 wrote are " + where
+    check.update(why=why, figures=figures, faults=faults)
     return [((hosts, str(head.get("command"))), check)]

@@ -205,5 +205,6 @@ def test_a_rank_that_has_no_line_in_an_incomplete_round_or_in_the_part_of_a_firs
         part.append({"rank": rank, "round": 0, "trial": trial, "figures": own, "faults": []})
     open(write("dead.jsonl.part", part), "a").write('{"rank": 3, "rou\n')
     assert judge(3, "dead.jsonl")[1:3] == [
-        "the check did not end: its last lines are in round 1, trial 'pairs, one way'", "silent: rank 3 (n1)"
-    ]  # fmt: skip
+        "the check did not end: the last lines that rank 0 wrote are in round 1, trial 'pairs, one way'",
+        "silent: rank 3 (n1)",
+    ]
