@@ -25,13 +25,12 @@ static const char *const device_words[] = { "auto", "host", "cuda", NULL };
     .key = NAME, .kind = KIND, .at = offsetof(check_request, MEMBER), .help = HELP
 static const cmd_key keys[] = {
     { KEY("level", CMD_KEY_WORD, level,
-          "quick (30 s) | full (3 minutes) | soak: rounds of full until time is over, or a signal (quick)"),
-      .word = check_level_words },
+          "30 s, 3 minutes; soak: rounds of full until time is over, or a signal"),
+      .word = check_level_words, .preset = "quick" },
     { KEY("time", CMD_KEY_SECONDS, time_s, "of a soak: 8h, 30m or 90s (8h)"), .least = 1, .most = MONTH_S },
     { KEY("device", CMD_KEY_WORD, kind,
-          "auto | host | cuda; auto: GPUs, else the host, but exit 3 where there are GPUs that cannot be "
-          "used"),
-      .word = device_words },
+          "auto: GPUs, else the host, but exit 3 where there are GPUs that cannot be used"),
+      .word = device_words, .preset = "auto" },
     { KEY("dir", CMD_KEY_FOLDER, dir,
           "folder in which the file system is tried; nothing is left there (.)") },
     { KEY("output", CMD_KEY_OUTPUT, output,
