@@ -17,9 +17,6 @@
 
 /* ---- the request ---- */
 
-/* in the order of topology_choice */
-static const char *const device_words[] = { "auto", "host", "cuda", NULL };
-
 #define MONTH_S (30 * 24 * 3600.0)
 #define KEY(NAME, KIND, MEMBER, HELP) \
     .key = NAME, .kind = KIND, .at = offsetof(check_request, MEMBER), .help = HELP
@@ -30,7 +27,7 @@ static const cmd_key keys[] = {
     { KEY("time", CMD_KEY_SECONDS, time_s, "of a soak: 8h, 30m or 90s (8h)"), .least = 1, .most = MONTH_S },
     { KEY("device", CMD_KEY_WORD, kind,
           "auto: GPUs, else the host, but exit 3 where there are GPUs that cannot be used"),
-      .word = device_words, .preset = "auto" },
+      .word = topology_choice_words, .preset = "auto" },
     { KEY("dir", CMD_KEY_FOLDER, dir,
           "folder in which the file system is tried; nothing is left there (.)") },
     { KEY("output", CMD_KEY_OUTPUT, output,

@@ -32,10 +32,8 @@ static void on_timer(int number)
 
 void check_catch_signals(void)
 {
-    signals_catch(SIGUSR1, on_signal);
-    signals_catch(SIGTERM, on_signal);
-    signals_catch(SIGINT, on_signal);
-    signals_catch(SIGALRM, on_timer);
+    signals_catch(on_signal);
+    (void)signal(SIGALRM, on_timer);
 }
 
 void trial_unwatch(void)

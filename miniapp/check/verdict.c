@@ -163,9 +163,10 @@ static void put_like(units *t, check_like like, check_row *row)
         u->error = error;
         u->low = row->count > 1 && rounds >= CHECK_ROUNDS_LEAST && u->effect < -check_least &&
                  t->scratch[rounds - 1 - rounds / 10] < fmin(-check_least, u->effect / 3);
-        row->most = fmax(row->most, exp(u->best));
-        if (exp(u->best) >= row->least) continue;
-        row->least = exp(u->best);
+        const double best = exp(u->best);
+        row->most = fmax(row->most, best);
+        if (best >= row->least) continue;
+        row->least = best;
         row->least_a = u->a;
         row->least_b = u->b;
     }
@@ -259,8 +260,7 @@ static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
     double most = 0;
     for (const unit *from = t->unit, *to; from < end; from = to) {
         for (to = from + 1; to < end && to->part == from->part;) to++;
-        const check_part of = check_likes[from->like].part;
-        if (kind == UNIT_COMPONENT && of != CHECK_LINK && of != CHECK_HOST_LINK) continue;
+        if (kind == UNIT_COMPONENT && from->b < 0) continue; /* a rank by itself was a unit before */
         const double errors = errors_of(t, from, to);
         if (errors < t->errors || errors <= most) continue;
         most = errors;

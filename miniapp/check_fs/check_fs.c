@@ -50,9 +50,7 @@ static void on_signal(int number) { got_signal = number; }
 
 void check_fs_catch_signals(void)
 {
-    signals_catch(SIGUSR1, on_signal);
-    signals_catch(SIGTERM, on_signal);
-    signals_catch(SIGINT, on_signal);
+    signals_catch(on_signal);
 }
 
 /* All ranks have come here. True: one of them wants to go on, and none was stopped. */
