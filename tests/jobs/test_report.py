@@ -113,7 +113,6 @@ def test_measure_runs_cases_in_turns_and_their_records_get_a_row_of_the_index(fo
     monkeypatch.setenv("WEFT_MPIRUN", os.environ.get("MPIRUN", "mpirun") + " " + FLAGS)
 
     def measured(*asked):
-        """The row of the index, and the records."""
         done = script("measure", *words, *asked)
         assert done.status == 0, done
         row = open("results/index.tsv").read().splitlines()[-1].split("\t")
