@@ -22,6 +22,8 @@
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
 
+const char *const topology_choice_words[] = { "auto", "host", "cuda", NULL };
+
 /* The MPI's own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
 #ifdef MPIX_CUDA_AWARE_SUPPORT
 static bool mpi_claims_cuda(void) { return MPIX_Query_cuda_support() == 1; }

@@ -20,6 +20,7 @@ typedef struct placement {
 } placement;
 
 typedef enum topology_choice { TOPOLOGY_AUTO, TOPOLOGY_HOST, TOPOLOGY_CUDA } topology_choice;
+extern const char *const topology_choice_words[]; /* as typed; NULL ends them */
 
 typedef struct topology {
     MPI_Comm comm; /* a duplicate of ranks_world with MPI_ERRORS_RETURN; owned */

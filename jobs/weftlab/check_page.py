@@ -44,7 +44,7 @@ svg text { font-size: 11px; }
 {% endmacro %}
 {% macro about(check) %}
 <p{% if check.verdict != "delivers" %} class="bad"{% endif %}><strong>{{ check.verdict }}</strong>
-{{ check.last.why or "" }}</p>
+{{- ": " ~ check.last.why if check.last.why }}</p>
 {% for rank in check.silent %}<p class="bad">rank {{ rank }} ({{ check.hosts[rank] }}) is silent</p>
 {% endfor %}
 {% if check.suspects %}<h2>Suspects</h2><ol>

@@ -128,7 +128,8 @@ class Check:
         self.suspects = self.wrong_suspects() + sorted(self.suspects, key=lambda s: (-s.confidence, s.factor))
         self.silent = self.silent_ranks() if self.last.get("verdict") == INCOMPLETE else []
         self.verdict = self.word()
-        if self.rounds_of_rows() < 2 and self.last.get("verdict") in STATUS:
+        own = self.last.get("verdict")
+        if (own == SLOW and not self.suspects) or (self.rounds_of_rows() < 2 and own in STATUS):
             self.take_over()
 
     def is_of_ranks(self, figure):
@@ -177,7 +178,8 @@ class Check:
         return SLOW if self.suspects else DELIVERS if self.is_judged() else NOT_JUDGED
 
     def take_over(self):
-        """Of one round alone, the last of several that the program saw, its own verdict counts."""
+        """The program's own verdict: of one round alone, the last of several that it saw; and where few
+        rounds hide from these statistics whom its plain rules name."""
         self.verdict = self.last["verdict"]
         for s in self.last.get("suspects") or () if not self.suspects else ():
             part, a, b = (records.at(s, key) for key in ("part", "a", "b"))
@@ -339,7 +341,9 @@ def rounds_of(paths, command):
     Records of one command on the same hosts are rounds of one check as long as their numbers grow."""
     files = []
     for path in map(pathlib.Path, paths):
-        files += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        died = [part.with_suffix("") for part in path.glob("*.jsonl.part")]  # some in their first round
+        died = [file for file in died if part_of_record(file)]
+        files += sorted({*path.glob("*.jsonl"), *died}) if path.is_dir() else [path]
     checks, under_way, parts = [], {}, [part for file in files for part in part_of_record(file)]
     whole = [str(file) for file in files if file.exists() or not part_of_record(file)]
     for record in records.read(whole, "check", command) if whole else ():
@@ -393,5 +397,6 @@ def part_of_record(file):
         "rows": [],
         "ranks": ranks,
     }
-    check.update(why="the check did not end: its last lines are " + where, figures=figures, faults=faults)
+    why = "the check did not end: the last lines that rank 0 wrote are " + where
+    check.update(why=why, figures=figures, faults=faults)
     return [((hosts, str(head.get("command"))), check)]

@@ -42,10 +42,11 @@ def main():
         reference = checks.reference_of(asked.reference, gpu) if asked.reference else None
         nodes.append(check_text.Node(hosts, checks.Check(rounds, reference)))
     one = len(nodes) == 1
-    for line in check_text.lines_of_check(nodes[0].check) if one else check_text.lines_of_nodes(nodes):
-        print(text.printable(line))
-    if asked.page:
+    lines = list(check_text.lines_of_check(nodes[0].check) if one else check_text.lines_of_nodes(nodes))
+    if asked.page:  # first: a reader of the lines may leave
         from weftlab import check_page  # pylint: disable=import-outside-toplevel
 
         files.write(asked.page, check_page.page(nodes), COMMAND)
+    for line in lines:
+        print(text.printable(line))
     return checks.STATUS[max((node.verdict for node in nodes), key=checks.WEIGHT.get)]

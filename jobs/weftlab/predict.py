@@ -66,7 +66,7 @@ def arguments_of():
     if given.deck and "=" in given.deck:
         words, given.deck = [given.deck, *words], None
     for word in words:
-        if word.startswith("-") or "=" not in word:
+        if "." not in word.partition("=")[0] or "=" not in word:
             parser.error(f"what is '{word}'")
     if not vars(given)["from"]:
         parser.error("--from FILE,... is needed: records of a machine")

@@ -21,11 +21,12 @@ static int rank;
 
 /* ---- begin and end ---- */
 
-void signals_catch(int number, void (*handler)(int))
+void signals_catch(void (*handler)(int))
 {
+    static const int numbers[] = { SIGUSR1, SIGTERM, SIGINT };
     struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
-    sigaction(number, &action, NULL);
+    for (int i = 0; i < 3; i++) sigaction(numbers[i], &action, NULL);
 }
 
 /* Holds USR1 and TERM back, or none; no other signal is held back, whatever a launcher did. */

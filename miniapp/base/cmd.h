@@ -34,8 +34,8 @@ typedef enum cmd_ranks { CMD_MPI, CMD_ALONE } cmd_ranks;
  * launcher stays. cmd_end finalizes what cmd_begin began and passes status on. */
 int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv);
 int cmd_end(int status);
-/* From now on that signal calls handler (SIG_IGN: nothing), and a system call that it interrupts goes on. */
-void signals_catch(int number, void (*handler)(int));
+/* From now on USR1, TERM and INT call handler, and a system call that one interrupts goes on. */
+void signals_catch(void (*handler)(int));
 /* "weft: ..." on stderr, on rank 0 only. Returns status. */
 __attribute__((format(printf, 2, 3))) int cmd_say(int status, const char *format, ...);
 bool cmd_has_option(int argc, char **argv, const char *option);

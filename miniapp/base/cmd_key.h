@@ -25,12 +25,12 @@ typedef struct cmd_key {
     const char *help;
     const char *const *word; /* NULL ends them */
     double least, most;
-    const char *allowed; /* for sentences; NULL: the words, or least and most say it */
-    /* of a deck's key alone, NULL: none */
-    const char *preset;      /* the value where the deck gives none, as in a deck */
+    const char *allowed;     /* for sentences; NULL: the words, or least and most say it */
+    const char *preset;      /* the value where none is given, as in a deck; NULL: --help has it in `help` */
     const char *preset_text; /* what --help says of it; NULL: the preset itself */
-    int use;                 /* CONFIG_USE_..: what the key needs to mean something */
-    const char *unused;      /* its value where it means nothing; NULL: the preset */
+    /* of a deck's key alone */
+    int use;            /* CONFIG_USE_..: what the key needs to mean something */
+    const char *unused; /* its value where it means nothing; NULL: the preset */
     const char *unit;
 } cmd_key;
 

@@ -76,9 +76,7 @@ static void on_signal(int number)
 
 void bench_io_catch_signals(void)
 {
-    signals_catch(SIGUSR1, on_signal);
-    signals_catch(SIGTERM, on_signal);
-    signals_catch(SIGINT, on_signal);
+    signals_catch(on_signal);
 }
 
 static void check_file(const char *path, int code)

@@ -30,17 +30,15 @@ const cmd_option bench_request_options[] = {
     { NULL, NULL, NULL },
 };
 
-static const char *const devices[] = { "auto", "host", "cuda", NULL }; /* in the order of topology_choice */
 static const char *const types[] = { "f32", "f64", NULL };
 
 #define KEY(NAME, KIND, MEMBER, HELP) \
     .key = NAME, .kind = KIND, .at = offsetof(bench_request, MEMBER), .help = HELP
 static const cmd_key own_keys[] = {
     { KEY("device", CMD_KEY_WORD, device,
-          "auto | host | cuda; auto: a GPU, else the host, but exit 3 where the job or the machine has "
-          "GPUs that cannot be used"),
-      .word = devices },
-    { KEY("dtype", CMD_KEY_WORD, type, "f32 | f64 (f32)"), .word = types },
+          "auto: a GPU, else the host, but exit 3 where the job or the machine has GPUs that cannot be used"),
+      .word = topology_choice_words, .preset = "auto" },
+    { KEY("dtype", CMD_KEY_WORD, type, NULL), .word = types, .preset = "f32" },
     { KEY("samples", CMD_KEY_INT, samples,
           "1 .. 10000 per rung (0: as many as fit into a fraction of a second), or none: verify only, "
           "without timing"),

@@ -17,21 +17,17 @@
 
 /* ---- the request ---- */
 
-/* in the order of topology_choice */
-static const char *const device_words[] = { "auto", "host", "cuda", NULL };
-
 #define MONTH_S (30 * 24 * 3600.0)
 #define KEY(NAME, KIND, MEMBER, HELP) \
     .key = NAME, .kind = KIND, .at = offsetof(check_request, MEMBER), .help = HELP
 static const cmd_key keys[] = {
     { KEY("level", CMD_KEY_WORD, level,
-          "quick (30 s) | full (3 minutes) | soak: rounds of full until time is over, or a signal (quick)"),
-      .word = check_level_words },
+          "30 s, 3 minutes; soak: rounds of full until time is over, or a signal"),
+      .word = check_level_words, .preset = "quick" },
     { KEY("time", CMD_KEY_SECONDS, time_s, "of a soak: 8h, 30m or 90s (8h)"), .least = 1, .most = MONTH_S },
     { KEY("device", CMD_KEY_WORD, kind,
-          "auto | host | cuda; auto: GPUs, else the host, but exit 3 where there are GPUs that cannot be "
-          "used"),
-      .word = device_words },
+          "auto: GPUs, else the host, but exit 3 where there are GPUs that cannot be used"),
+      .word = topology_choice_words, .preset = "auto" },
     { KEY("dir", CMD_KEY_FOLDER, dir,
           "folder in which the file system is tried; nothing is left there (.)") },
     { KEY("output", CMD_KEY_OUTPUT, output,
@@ -64,8 +60,11 @@ static bool make_request(check_request *q, int argc, char **argv, sentence *why)
                                    "unknown word '%.200s'; allowed: fs, or key=value with one of the keys of "
                                    "`weft check --help`",
                                    argv[i]);
+        if (strncmp(argv[i], "report=", 7) == 0)
+            return sentence_refuse(why, "report: jobs/judge check.jsonl --page FILE.html makes the page");
         if (!cmd_key_set(keys, KEYS, q, argv[i], why)) return false;
     }
+    snprintf(q->part, sizeof q->part, "%s.part", q->output);
     if (isnan(q->budget_s)) q->budget_s = q->level == CHECK_QUICK ? 5 : 20;
     return true;
 }
@@ -176,7 +175,6 @@ static void check_open(check *c, const topology *top, device *d, const check_req
                   .faults = json_array(),
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
-    snprintf(c->part, sizeof c->part, "%s.part", ask->output);
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
     bench_create(&c->bench, &c->rungs, d, &c->world);
     if (d->kind == DEVICE_CUDA) (void)bench_link_unaware(&c->world, d); /* by all, before pairs ask */
@@ -199,10 +197,8 @@ static void check_close(check *c)
 /* By rank 0. 0, or the exit status with a sentence in why. A reference of another GPU is not used. */
 static int may_begin(const check_request *ask, const device *d, check_reference *r, sentence *why)
 {
-    char part[4200];
-    snprintf(part, sizeof part, "%s.part", ask->output);
     int status = ask->output[0] ? record_may_write("output", ask->output, why) : 0;
-    if (status == 0 && ask->output[0]) status = record_may_write("output", part, why);
+    if (status == 0 && ask->output[0]) status = record_may_write("output", ask->part, why);
     if (status != 0 || !ask->reference[0]) return status;
     if (!check_reference_read(ask->reference, r, why)) return CHECK_EXIT_ENVIRONMENT;
     if (strcmp(r->gpu, d->name) == 0) return 0;

@@ -41,6 +41,7 @@ typedef struct check_request {
     /* These point into argv or are constants. */
     const char *dir;                /* where files are written and deleted */
     const char *output, *reference; /* "" none */
+    char part[4200];                /* OUTPUT.part */
 } check_request;
 
 /* How much of each trial: the same in all rounds, since rates of one like are compared. */
@@ -63,7 +64,6 @@ typedef struct check {
     int number;       /* of this rank on its host */
     int most_here;    /* ranks of the host that has the most */
     MPI_Comm reports; /* of all ranks; owned */
-    char part[4200];  /* the path of OUTPUT.part */
     check_size size;
     bench_world world;
     bench_request rungs; /* what bench is told, */

@@ -48,16 +48,15 @@ static void put_row(FILE *to, const check_row *row)
 {
     const char *unit = check_likes[row->like].unit;
     char who[WHO_BYTES] = "";
-    const bool one_way = row->like == CHECK_PAIR_ONEWAY;
+    const char *const said = row->verdict == CHECK_DELIVERS ? "" : check_word_name[row->verdict];
     if (row->count > 1 && row->least_b < 0) snprintf(who, sizeof who, "rank %d", row->least_a);
     else if (row->count > 1)
-        snprintf(who, sizeof who, one_way ? "%d to %d" : "%d and %d", row->least_a, row->least_b);
+        snprintf(who, sizeof who, row->like == CHECK_PAIR_ONEWAY ? "%d to %d" : "%d and %d", row->least_a,
+                 row->least_b);
     fprintf(to, "%-22s %13s %13s %-13s %7s %5s %5s%s%s\n", check_likes[row->like].name,
             figure_rate(row->median, unit).text, row->count > 1 ? figure_rate(row->least, unit).text : "",
             who, percent(row->median / row->reference, !row->is_judged).text, percent(row->noise, false).text,
-            percent(row->smallest < 1 ? row->smallest : NAN, false).text,
-            row->verdict == CHECK_DELIVERS ? "" : " ",
-            row->verdict == CHECK_DELIVERS ? "" : check_word_name[row->verdict]);
+            percent(row->smallest < 1 ? row->smallest : NAN, false).text, *said ? " " : "", said);
 }
 
 void check_page_print(FILE *to, const check_findings *f, const check_verdict *v, const check_reference *r)
@@ -121,8 +120,8 @@ json_t *check_record(const check *c, const check_verdict *v)
 static void put_line(const check *c, json_t *o)
 {
     sentence why;
-    if (c->ask->output[0] && !record_append(c->part, o, &why))
-        check_fail(__FILE__, __LINE__, c->part, why.text);
+    if (c->ask->output[0] && !record_append(c->ask->part, o, &why))
+        check_fail(__FILE__, __LINE__, c->ask->part, why.text);
     json_decref(o);
 }
 
@@ -161,5 +160,5 @@ void check_part_add(const check *c, const trial_report *t)
 
 void check_part_end(const check *c)
 {
-    if (c->ask->output[0]) (void)unlink(c->part);
+    if (c->ask->output[0]) (void)unlink(c->ask->part);
 }

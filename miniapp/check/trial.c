@@ -32,10 +32,8 @@ static void on_timer(int number)
 
 void check_catch_signals(void)
 {
-    signals_catch(SIGUSR1, on_signal);
-    signals_catch(SIGTERM, on_signal);
-    signals_catch(SIGINT, on_signal);
-    signals_catch(SIGALRM, on_timer);
+    signals_catch(on_signal);
+    (void)signal(SIGALRM, on_timer);
 }
 
 void trial_unwatch(void)
@@ -99,6 +97,7 @@ static void try_rung(check *c, check_figure f)
 /* ---- each rank's own device: of GPUs all at once, but copies to and from the host in turns; of processors,
  * which slow each other by their clocks, caches and memory, in turns ---- */
 
+enum { FEW_SAMPLES = 3 }; /* of what takes long: a filling of memory, a file and its fsync */
 enum { AT_ONCE = CHECK_TO_HOST - CHECK_COPY, COPIES = CHECK_FROM_HOST + 1 - CHECK_TO_HOST };
 
 static int count_own(const check *c)
@@ -124,7 +123,7 @@ static void try_own(check *c, int item)
  * too. */
 static int64_t free_share_bytes(const check *c)
 {
-    const int64_t host_most = (int64_t)(c->ask->level == CHECK_QUICK ? 64 : 1024) << 20;
+    const int64_t host_most = (int64_t)(c->ask->level == CHECK_QUICK ? 32 : 1024) << 20;
     host_limit by;
     const int64_t bytes = (int64_t)topology_free_bytes(c->top, c->d, &by);
     if (c->d->kind == DEVICE_CUDA) return bytes - bytes / 16;
@@ -133,10 +132,9 @@ static int64_t free_share_bytes(const check *c)
 
 static void try_patterns(check *c, int item)
 {
-    enum { SAMPLES = 3 };
     begin(c, check_likes[CHECK_PATTERNS].name);
     c->setting[CHECK_BYTES].value = c->size == CHECK_SMALL ? 4 << 20 : free_share_bytes(c);
-    c->rungs.samples = SAMPLES;
+    c->rungs.samples = FEW_SAMPLES;
     c->bench.meet = c->top->comm;
     MPI_CHECK(MPI_Barrier(c->top->comm)); /* no rank takes memory that another still counts as free */
     try_rung(c, (check_figure){ .like = CHECK_PATTERNS, .a = c->top->rank, .b = -1 });
@@ -210,6 +208,7 @@ static void try_files(check *c, int item)
     static const int64_t disk_bytes[] = { 1 << 20, 16 << 20, 64 << 20 }; /* by size, of all ranks */
     begin(c, check_likes[CHECK_CHECKPOINT].name);
     c->setting[CHECK_BYTES].value = disk_bytes[c->size] / c->top->ranks;
+    c->rungs.samples = FEW_SAMPLES;
     try_rung(c, (check_figure){ .like = CHECK_CHECKPOINT, .a = -1, .b = -1 });
     try_rung(c, (check_figure){ .like = CHECK_DISK_WRITE, .a = -1, .b = -1 });
 }

@@ -14,7 +14,7 @@ static const double noise_least = 0.005; /* no machine repeats itself better */
 static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
 static const double often = 0.01;        /* of checks may blame a part by chance */
 static const double far_below = -0.405;  /* two thirds of its peers' rate; a logarithm */
-enum { ROWS_LEAST = 3 };
+enum { ROWS_LEAST = 3, FAR_LEAST = 5 };
 
 /* ---- units: the figures of a like by what they are of, each next to its peers ---- */
 
@@ -32,7 +32,6 @@ typedef struct unit {
     double effect; /* that next to the median of the others', */
     double usual;  /* the median of its rounds next to the others in the same one, */
     double error;  /* and the error of that */
-    int lowest;    /* of the first one of a link: rounds in which that is the lowest of all */
     bool low;      /* by more than 3 %, and in nine rounds of ten by a third of its effect: the best one of
                     * a rate that has two levels, as where ranks share a core or do not, may be rare */
     double *x;     /* [columns]: the best of each round, NaN: there is none; then of all rounds */
@@ -140,14 +139,10 @@ static double set_noise(check_row *row, const units *t)
 static void put_like(units *t, check_like like, check_row *row)
 {
     unit *const end = t->unit + t->count;
-    *row = (check_row){ .like = like,
-                        .least = INFINITY,
-                        .least_a = -1,
-                        .least_b = -1,
-                        .smallest = 1,
-                        .noise = NAN,
-                        .reference = NAN,
-                        .verdict = row->verdict };
+    const check_word verdict = row->verdict;
+    *row = (check_row){ .like = like, .least = INFINITY, .least_a = -1, .least_b = -1, .smallest = 1 };
+    row->noise = row->reference = NAN;
+    row->verdict = verdict;
     for (int c = 0; c < t->columns; c++) { /* the last one is that of all rounds */
         row->count = column_of(t, like, c, &row->median);
         if (row->count > 0 && c < t->columns - 1) row->rounds = c + 1;
@@ -168,9 +163,10 @@ static void put_like(units *t, check_like like, check_row *row)
         u->error = error;
         u->low = row->count > 1 && rounds >= CHECK_ROUNDS_LEAST && u->effect < -check_least &&
                  t->scratch[rounds - 1 - rounds / 10] < fmin(-check_least, u->effect / 3);
-        row->most = fmax(row->most, exp(u->best));
-        if (exp(u->best) >= row->least) continue;
-        row->least = exp(u->best);
+        const double best = exp(u->best);
+        row->most = fmax(row->most, best);
+        if (best >= row->least) continue;
+        row->least = best;
         row->least_a = u->a;
         row->least_b = u->b;
     }
@@ -215,42 +211,32 @@ static void judge_wrong(const check_findings *f, check_verdict *v)
                  first->round + 1, f->where.text);
 }
 
-/* Sets in how many rounds each link is the lowest, by all its figures together. Returns how many links there
- * are. */
-static int count_lowest(units *t)
+/* Is that link the lowest of all, by all its figures together, in more rounds than chance allows? */
+static bool is_lowest(const units *t, const unit *link)
 {
-    unit *const end = t->unit + t->count;
-    int links = 0;
+    const unit *const end = t->unit + t->count;
+    int links = 0, k = 0;
     for (int r = 0; r < t->f->rounds; r++) {
-        unit *lowest = NULL;
-        double least = INFINITY;
+        double least = INFINITY, mine = NAN, sum = 0;
         links = 0;
-        for (unit *from = t->unit, *to; from < end; from = to) {
-            double sum = 0;
-            for (to = from; to < end && to->part == from->part; to++) sum += isnan(to->x[r]) ? 0 : to->x[r];
-            if (check_likes[from->like].part != CHECK_LINK) continue;
+        for (const unit *u = t->unit; u < end; u++) {
+            if (u > t->unit && u[-1].part != u->part) sum = 0;
+            sum += isnan(u->x[r]) ? 0 : u->x[r];
+            if (check_likes[u->like].part != CHECK_LINK || (u + 1 < end && u[1].part == u->part)) continue;
             links++;
-            if (sum >= least) continue;
-            least = sum;
-            lowest = from;
+            least = fmin(least, sum);
+            if (u->part == link->part) mine = sum;
         }
-        if (lowest) lowest->lowest++;
+        k += mine <= least;
     }
-    return links;
-}
-
-/* Is that link the lowest in more rounds than chance allows? */
-static bool is_lowest(const unit *link, int rounds, int links)
-{
-    const int k = link->lowest;
-    const double ways = lgamma(rounds + 1) - lgamma(k + 1) - lgamma(rounds - k + 1);
+    const double ways = lgamma(t->f->rounds + 1) - lgamma(k + 1) - lgamma(t->f->rounds - k + 1);
     return k > 0 && ways + (1 - k) * log(links) < log(often);
 }
 
 /* By how many standard deviations a part is low in all rows together in which it is; by enough, too, where it
- * is far below its peers in two rows of three, and a link in most rounds, too. A host's cores are low in
+ * is far below its peers in most rows, and a link in most rounds, too. A host's cores are low in
  * several rows, or they were disturbed. */
-static double errors_of(const units *t, const unit *from, const unit *to, int links)
+static double errors_of(const units *t, const unit *from, const unit *to)
 {
     double errors = 0;
     int low = 0, far = 0;
@@ -262,22 +248,20 @@ static double errors_of(const units *t, const unit *from, const unit *to, int li
     if (t->f->rounds < CHECK_ROUNDS_LEAST) return 0;
     if (low > 0) errors /= sqrt(low);
     if (from->b < 0 && t->f->device == DEVICE_HOST && low < ROWS_LEAST) errors = 0;
-    const bool enough = from->b < 0 ? far >= ROWS_LEAST : is_lowest(from, t->f->rounds, links);
-    return enough && 3 * far >= 2 * (to - from) ? fmax(errors, t->errors) : errors;
+    if (5 * far < 3 * (to - from) || (from->b < 0 ? far < FAR_LEAST : !is_lowest(t, from))) return errors;
+    return fmax(errors, t->errors);
 }
 
 /* The part that is low by the most errors is the suspect. */
-static void judge_slow(units *t, unit_kind kind, check_verdict *v)
+static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
 {
     check_suspect *s = &v->suspect;
     const unit *worst = NULL, *const end = t->unit + t->count;
-    const int links = count_lowest(t);
     double most = 0;
     for (const unit *from = t->unit, *to; from < end; from = to) {
         for (to = from + 1; to < end && to->part == from->part;) to++;
-        const check_part of = check_likes[from->like].part;
-        if (kind == UNIT_COMPONENT && of != CHECK_LINK && of != CHECK_HOST_LINK) continue;
-        const double errors = errors_of(t, from, to, links);
+        if (kind == UNIT_COMPONENT && from->b < 0) continue; /* a rank by itself was a unit before */
+        const double errors = errors_of(t, from, to);
         if (errors < t->errors || errors <= most) continue;
         most = errors;
         worst = from;
@@ -293,23 +277,19 @@ static void judge_slow(units *t, unit_kind kind, check_verdict *v)
     }
 }
 
-/* The verdict keeps the rows of the last kind. */
-static void judge_kind(const check_findings *f, double errors, unit_kind kind, check_verdict *v)
-{
-    units t = units_create(f, errors, kind);
-    for (int l = 0; l < CHECK_LIKES; l++) put_like(&t, (check_like)l, &v->row[l]);
-    if (!v->suspect.name.text[0]) judge_slow(&t, kind, v);
-    free(t.x);
-    free(t.unit);
-    free(t.scratch);
-}
-
 void check_judge(const check_findings *f, const check_reference *r, check_verdict *v)
 {
     const double errors = sqrt(2 * log(100 * ((double)f->figures / (f->rounds + 1) + 1)));
     *v = (check_verdict){ .word = CHECK_NOT_JUDGED };
     judge_wrong(f, v);
-    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) judge_kind(f, errors, kind, v);
+    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) { /* the rows of the last one stay */
+        units t = units_create(f, errors, kind);
+        for (int l = 0; l < CHECK_LIKES; l++) put_like(&t, (check_like)l, &v->row[l]);
+        if (!v->suspect.name.text[0]) judge_slow(&t, kind, v);
+        free(t.x);
+        free(t.unit);
+        free(t.scratch);
+    }
     if (r->name[0]) check_judge_by_reference(f, r, errors, v);
     for (const check_row *row = v->row; row < v->row + CHECK_LIKES; row++)
         if (row->smallest < looked_for || row->is_judged) v->word = CHECK_DELIVERS;

@@ -50,9 +50,7 @@ static void on_signal(int number) { got_signal = number; }
 
 void check_fs_catch_signals(void)
 {
-    signals_catch(SIGUSR1, on_signal);
-    signals_catch(SIGTERM, on_signal);
-    signals_catch(SIGINT, on_signal);
+    signals_catch(on_signal);
 }
 
 /* All ranks have come here. True: one of them wants to go on, and none was stopped. */
@@ -160,7 +158,6 @@ static bool takes(int fd) { return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 static fs_word try_lock(trials *t, const char *path, sentence *found)
 {
     const hosts *const h = t->top->where;
-    if (t->host >= h->count) return NONE;
     const bool holds = t->top->rank == 0, tries = t->top->rank == h->rank[h->begin[t->host]];
     const double end_s = timer_now_s() + 0.1 * (double)t->seconds;
     const int held = holds ? open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -236,6 +233,7 @@ static fs_word try_one(trials *t, int i)
 {
     char path[STATE_PATH_BYTES];
     sentence found = { "" };
+    if (all_trials[i].host >= t->top->hosts) return NONE;
     name_file(t, all_trials[i].name, path);
     const bool makes = all_trials[i].made && t->top->rank == 0;
     const int code = makes ? replace_new_file(path, "w", 1) : 0;

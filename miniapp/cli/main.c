@@ -131,6 +131,8 @@ static int refuse(int argc, char **argv, const char *why)
 static int refuse_command(char *typed)
 {
     sentence why;
+    if (strcmp(typed, "predict") == 0)
+        return refuse(1, &typed, "predict: jobs/predict DECK --from RECORDS predicts (docs/predict.md)");
     sentence_set(&why, "unknown command '%.200s'; allowed: ", typed);
     for (int i = 0; i < COMMANDS; i++) sentence_add(&why, "%s%s", i ? ", " : "", commands[i].name);
     return refuse(1, &typed, why.text);

@@ -163,7 +163,9 @@ int plan_print_json(const request *q, sentence *why)
     int status = CHECK_EXIT_USAGE;
     i.answers = json_loads(q->answers ? q->answers : "{}", 0, NULL);
     problem_make(&i.of, &q->cfg);
-    if (json_is_object(i.answers))
+    if (q->cfg.run.memory == CONFIG_MEMORY_HOST)
+        sentence_set(why, "run.memory = host: --json plans fields in device memory; allowed: auto, device");
+    else if (json_is_object(i.answers))
         status =
             plan_make(&p, &(plan_question){ &q->cfg, &i.of.op, &facts, q->answers ? &answered : &none }, why);
     else sentence_set(why, "answers = %.200s; allowed: an object of JSON", q->answers);

@@ -87,9 +87,7 @@ static void on_signal(int number)
 
 void loop_catch_signals(void)
 {
-    signals_catch(SIGUSR1, on_signal);
-    signals_catch(SIGTERM, on_signal);
-    signals_catch(SIGINT, on_signal);
+    signals_catch(on_signal);
 }
 
 /* Only rank 0's host is asked for the time of day: another clock may be hours off, and would end the

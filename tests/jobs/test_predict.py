@@ -193,8 +193,9 @@ def test_what_is_missing_or_wrong_is_said_in_one_sentence():
         ("plate.ini --from nowhere.jsonl", "nowhere.jsonl: No such file"),
         ("plate.ini --from foreign.jsonl", "foreign.jsonl: no record"),
         ("plate.ini --from streamed.jsonl", "streamed.jsonl: no record"),
-        (f"plate.ini --from {WEAK} rank=4", "rank=4"),
+        (f"plate.ini --from {WEAK} ranks=4", "what is 'ranks=4'"),  # --ranks is meant
         (f"plate.ini --from {WEAK} --restart checkpoints", "--restart"),
+        (f"plate.ini --from {WEAK} --ranks 1 run.memory=host", "run.memory = host: --json plans"),
         (f"--from {WEAK}", "a deck"),
         (f"plate.ini --from {WEAK} --check {WEAK}", "a deck, or --check"),
         (f"plate.ini --from {WEAK} --ranks 4,x", "--ranks: x; allowed"),

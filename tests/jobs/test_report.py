@@ -104,27 +104,27 @@ def test_the_index_has_every_file_of_results_once_and_each_the_name_of_its_machi
 
 def test_measure_runs_cases_in_turns_and_their_records_get_a_row_of_the_index(folder, monkeypatch):
     pathlib.Path("q.ini").write_text(
-        "[tiny]\nclaim = It runs.\nrepeats = 2\nheat = run inputs/heat2d.ini grid.nx={16,32} grid.ny=16\n"
+        "[tiny]\nclaim = It runs.\nrepeats = 2\nheat = run heat2d grid.nx={16,32} grid.ny=16\n"
         '    time.steps=2 "grid.boundary=dirichlet 0" problem.initial=gaussian\n'
         "[two]\nranks = 2\nall = bench halo/staged_pair bytes=64k samples=1\n"
         "[wrong]\ncase = run inputs/none.ini\n"
     )
     words = ("--questions", folder / "q.ini", "--folder", folder / "results")
     monkeypatch.setenv("WEFT_MPIRUN", os.environ.get("MPIRUN", "mpirun") + " " + FLAGS)
-    monkeypatch.chdir(TOP)
-    assert script("measure", *words, "tiny").status == 0
-    monkeypatch.chdir(folder)
-    row = open("results/index.tsv").read().splitlines()[-1].split("\t")
+
+    def measured(*asked):
+        done = script("measure", *words, *asked)
+        assert done.status == 0, done
+        row = open("results/index.tsv").read().splitlines()[-1].split("\t")
+        return row, read("results/" + row[0])
+
+    row, records = measured("tiny")
     assert re.fullmatch(r"[a-z0-9]+/20[0-9-]+-tiny\.jsonl", row[0])
-    records = read("results/" + row[0])
     assert [record["grid"]["nx"] for record in records] == [16, 32, 16, 32]
     assert row[1:] == [records[0]["git"], "jobs/measure tiny", "It runs.", ""]
-    monkeypatch.chdir(TOP)
-    assert script("measure", *words, "tiny", "--ranks", "2").status == 0
-    monkeypatch.chdir(folder)
-    row = open("results/index.tsv").read().splitlines()[-1].split("\t")
+    row, records = measured("tiny", "--ranks", "2")
     assert row[2] == "jobs/measure tiny --ranks 2"
-    assert [record["ranks"] for record in read("results/" + row[0])] == [2] * 4
+    assert [record["ranks"] for record in records] == [2] * 4
     done = run("measure", *words, "three")
     assert "--ranks 0; allowed: 1 and more" in run("measure", *words, "tiny", "--ranks", "0").err
     told = "measure: no question 'three'; there are tiny, two, wrong; try --help\n"

@@ -84,9 +84,8 @@ static bool holds(json_t *o, const char *file, int line)
     if (v.word == CHECK_SLOW)
         right = right && v.suspect.part == (link ? CHECK_LINK : CHECK_GPU) &&
                 v.suspect.a == json_integer_value(link ? json_array_get(link, 0) : rank);
-    print_message("%s line %d, %d ranks, %d rounds: %s%s\n", file, line, f.ranks, f.rounds,
-                  check_word_name[v.word], right ? "" : ", WRONG");
-    if (v.word == CHECK_SLOW) print_message("    %s: %s\n", v.suspect.name.text, v.suspect.evidence.text);
+    print_message("%s line %d: %s %s%s\n", file, line, check_word_name[v.word], v.suspect.name.text,
+                  right ? "" : ", WRONG");
     check_findings_destroy(&f);
     return right;
 }

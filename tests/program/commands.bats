@@ -19,6 +19,7 @@ load ../support/helper
     expect "lines of 100 columns and more" "" \
         "$(cat help run bench info verify diff | grep -E '.{100}' || true)"
     refuses 2 "$weft" help rnu -- "'rnu'" "allowed: run, bench"
+    refuses 2 "$weft" predict d.ini -- "jobs/predict DECK --from RECORDS"
 }
 
 @test "an output that is full is exit 3 and one sentence; one that is closed, or not read on, is no failure" {
