@@ -240,7 +240,7 @@ static int counted_free(device *d, device_memory where, void *p)
 static void every_choice(device *d, transport_kind t)
 {
     const bool cuda = d->kind == DEVICE_CUDA;
-    const int every = SANITIZED ? 7 : harness.ranks < 3 ? 1 : cuda ? 5 : 3;
+    const int every = SANITIZED ? 13 : harness.ranks < 3 ? 1 : cuda ? 5 : 3;
     as_made = *d;
     d->alloc = counted_alloc;
     d->free = counted_free;
