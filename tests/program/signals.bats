@@ -8,8 +8,7 @@ endless() { # ranks key=value...
         checkpoint.every=200
     rm -rf checkpoints results.jsonl
     begin "$1" d.ini "${@:2}"
-    second_is_there() { [ "$(steps_in 2>/dev/null | wc -w)" -ge 2 ]; }
-    wait_for second_is_there || { cat out; return 1; }
+    wait_for two_checkpoints || { cat out; return 1; }
 }
 
 a_rank() { # the pid of one: a child of mpirun, or of a process through which it starts them
