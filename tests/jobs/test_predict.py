@@ -219,22 +219,21 @@ def test_what_is_missing_or_wrong_is_said_in_one_sentence():
 
 def test_the_plan_in_json_is_what_ranks_that_are_here_choose():
     small = ("problem.alpha=0.2", "grid.nx=2000", "grid.ny=1500", "time.steps=100", "run.device=host")
-    for words, ranks in (
-        ("problem.kind=heat run.fuse=4 grid.boundary=neumann", (1, 4)), ("problem.kind=sweep run.fuse=1", [3]),
-        ("problem.kind=wave run.ranks_x=1 run.fuse=4", [4]),
+    for words, n in (
+        ("problem.kind=heat run.fuse=4 grid.boundary=neumann", 1), ("problem.kind=sweep run.fuse=1", 3),
+        ("problem.kind=wave run.ranks_x=1 run.fuse=4", 4),
     ):  # fmt: skip
         deck("p.ini", *words.split(), *small, "output.record=none")
-        for n in ranks:
-            dry = weft("run", "p.ini", "--dry-run", ranks=n if n > 1 else None)
-            plan = json.loads(weft("run", "p.ini", "--dry-run", "--json", f"ranks={n}", f"per_host={n}"))
-            several = lambda key, word: "%d %s%s" % (plan[key], word, "" if plan[key] == 1 else "s")
-            chosen = f"transport {plan['transport']}, feed {plan['feed']}, {several('lanes', 'lane')}, "
-            for line in (
-                r"# .*process grid %d x %d" % (plan["ranks_x"], plan["ranks_y"]),
-                r"# device .*, " + chosen + several("fuse", "step") + " per pass",
-                r"# memory *%s MB.*" % re.escape("%.3g" % (plan["memory_bytes"] / 1e6)),
-            ):
-                assert re.search(f"^{line}$", dry, re.M), (words, n, line, dry)
+        dry = weft("run", "p.ini", "--dry-run", ranks=n if n > 1 else None)
+        plan = json.loads(weft("run", "p.ini", "--dry-run", "--json", f"ranks={n}", f"per_host={n}"))
+        several = lambda key, word: "%d %s%s" % (plan[key], word, "" if plan[key] == 1 else "s")
+        chosen = f"transport {plan['transport']}, feed {plan['feed']}, {several('lanes', 'lane')}, "
+        for line in (
+            r"# .*process grid %d x %d" % (plan["ranks_x"], plan["ranks_y"]),
+            r"# device .*, " + chosen + several("fuse", "step") + " per pass",
+            r"# memory *%s MB.*" % re.escape("%.3g" % (plan["memory_bytes"] / 1e6)),
+        ):
+            assert re.search(f"^{line}$", dry, re.M), (words, n, line, dry)
     assert math.floor(plan["halo"]["bytes_along_y"]) == 64000  # to a neighbour, per block
     deck("s.ini", *HEAT, "grid.nx=10752", "grid.ny=242", "time.steps=999", "run.fuse=8", "run.ranks_x=1")
     cells = json.loads(weft("run", "s.ini", "--dry-run", "--json"))["pass"]["cells"]

@@ -20,7 +20,9 @@ is_here() { # words of a command line: are all rungs that they name those of thi
 }
 
 @test "every command of the teaching pages runs, or names rungs that only GPUs have" {
-    local page line ranks words size sizes count=0
+    local page line ranks words size count=0 plane="nx=512 ny=256"
+    local -A small=([access]=n=100k [reduce]=n=100k [halo]=bytes=64k [transpose]=$plane [stencil]=$plane
+        [fused]=$plane [roofline]=$plane [streaming]=$plane)
     "$weft" bench --list | sed -n 's/^rungs of the \([a-z]*\) device.*/\1/p' >kinds
     "$weft" bench --list device=host | grep -oE '^  [a-z]+/[A-Za-z0-9_]+' | tr -d ' ' >here
     for page in "${pages[@]}"; do
@@ -31,14 +33,8 @@ is_here() { # words of a command line: are all rungs that they name those of thi
                 continue
             fi
             # sizes that it does not name are small (all of halo: bench_comm.bats)
-            case ${words[0]} in
-            access* | reduce*) sizes=(n=100k) ;;
-            transpose* | stencil* | fused* | roofline* | streaming*) sizes=(nx=512 ny=256) ;;
-            halo*) sizes=(bytes=64k) ;;
-            *) sizes=() ;;
-            esac
-            for size in "${sizes[@]}" output=none; do
-                [[ " ${words[*]} " == *" ${size%%=*}="* ]] || words+=("$size")
+            for size in ${small[${words[0]%%/*}]} output=none; do
+                [[ " ${words[*]} " == *" ${size%%=*}="* ]] || words+=($size)
             done
             words+=(samples=none device=host ceiling_bytes=1M)
             ranks=1
