@@ -99,9 +99,10 @@ SRC    := $(wildcard kernels/*/*.c comm/*/*.c io/*/*.c miniapp/*/*.c)
 CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*/*.cu))
 OBJ    := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
 LIBOBJ := $(filter-out $(BUILD)/miniapp/cli/main.o,$(OBJ))
-# Units are linked with all but main: shared in the builds that have every unit, of thin members in the release,
-# whose objects are not -fPIC.
-LIB    := $(BUILD)/libweft.$(if $(SANITIZE)$(COVERAGE),so,a)
+# Units are linked with all but main: shared in the builds that have every unit, where a libweft.so that changes
+# links none anew; of thin members in the release, whose objects are not -fPIC.
+SHARED := $(SANITIZE)$(COVERAGE)
+LIB    := $(BUILD)/libweft.$(if $(SHARED),so,a)
 UNITS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/test_*.c))
 # Units that tests/run starts in this build too, by a line of the first comment.
 UNITS_RELEASE = $(patsubst %.c,$(BUILD)/%,$(shell awk '\
@@ -187,8 +188,8 @@ $(BUILD)/miniapp/base/machine.o: $(BUILD)/version.flags
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(filter-out -DNDEBUG,$(ALL_CFLAGS)) -U_FORTIFY_SOURCE $(INC_tests) -MMD -MP -c -o $@ $<
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
-	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -o $@ $^ -Wl,-rpath,'$$ORIGIN/../..' $(LIBS) $(CUDA_LIBS) -lcmocka
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(if $(SHARED),|) $(LIB)
+	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) $(if $(SHARED),-rdynamic) -o $@ $< $(LIB) -Wl,-rpath,'$$ORIGIN/../..' $(LIBS) $(CUDA_LIBS) -lcmocka
 $(BUILD)/libweft.so: $(LIBOBJ) $(BUILD)/link.flags
 	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -shared -Wl,-soname,$(@F) -o $@ $(LIBOBJ) $(LIBS)
 $(BUILD)/libweft.a: $(LIBOBJ) $(BUILD)/link.flags

@@ -1,5 +1,5 @@
 /* No rank waits for a state that is written in the background, or collected, before it is asked for; what
- * went wrong between the device and the disk is found by the fingerprint. ranks: 1 2 4 */
+ * went wrong between the device and the disk is found by the fingerprint. ranks: 1 4 */
 #include "support/state_tests.h"
 
 static bool wrong;

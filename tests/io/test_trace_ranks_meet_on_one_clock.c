@@ -1,5 +1,5 @@
 /* Spans that ranks took at one instant, each on a clock of its own, stand at one time in the file. trace.bats
- * has the clock of one host. ranks: 1 2 4 */
+ * has the clock of one host. ranks: 1 4 */
 #include <jansson.h>
 #include <math.h>
 

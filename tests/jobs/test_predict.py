@@ -109,13 +109,15 @@ def test_what_a_run_would_choose_how_many_steps_per_pass_over_which_transport_by
     def chosen(*words, records=f"{NEWEST},{RUNGS}"):
         return rows_of("--from", records, "time.steps=1000", "--ranks", *words)[1]
 
+    alone = of("h200x1/*-one-step", "h200x1/*-temporal-blocking")  # all that a rank by itself asks
+
     several = [(row["transport"], row["feed"], row["hosts"]) for row in chosen("4,8", "--per-host", "4")]
     assert several == [("peer", "graph", 1), ("peer", "host", 2)]
     aware = [r for r in read(of("h200x2/*-overlap")) if r["ranks"] == 1 or r["transport"] == "aware"]
     assert chosen("2", records=write("aware", aware))[0]["transport"] == "aware"
     x = [changed(record, machine__processor="X") for record in read(of("h200x1/*-one-step"))]
+    assert [row["fuse"] for row in chosen("1,4")] == [12, 12]
     for steps, words, records in (
-        ([12, 12], ["1,4"], ""),
         ([8], ["1", "run.fuse=10"], f",{OLDER}/fused_h200.jsonl"),  # a length that the kernels have
         ([4], ["1", "problem.order=6", "problem.alpha=0.1"], ""),
         ([8], ["1", "problem.kind=advect", "problem.order=4"], ""),  # by a wave's records
@@ -123,7 +125,7 @@ def test_what_a_run_would_choose_how_many_steps_per_pass_over_which_transport_by
         ([1], ["1", "time.steps=10"], ""),
         ([1], ["1", "grid.nx=60", "grid.ny=4000000"], ""),  # as narrow as a run would not try
     ):
-        found = chosen(*words, records=f"{NEWEST},{RUNGS}{records}")
+        found = chosen(*words, records=f"{alone}{records}")
         assert [row["fuse"] for row in found] == steps, words
     assert chosen("1", records=f"{ALL_OLD},{write('x', x)}")[0]["fuse"] == 1  # of two machines
 
@@ -218,22 +220,21 @@ def test_what_is_missing_or_wrong_is_said_in_one_sentence():
 
 def test_the_plan_in_json_is_what_ranks_that_are_here_choose():
     small = ("problem.alpha=0.2", "grid.nx=2000", "grid.ny=1500", "time.steps=100", "run.device=host")
-    for words in (
-        "problem.kind=heat run.fuse=4 grid.boundary=neumann", "problem.kind=sweep run.fuse=1",
-        "problem.kind=wave run.ranks_x=1 run.fuse=4",
+    for words, n in (
+        ("problem.kind=heat run.fuse=4 grid.boundary=neumann", 1), ("problem.kind=sweep run.fuse=1", 3),
+        ("problem.kind=wave run.ranks_x=1 run.fuse=4", 4),
     ):  # fmt: skip
         deck("p.ini", *words.split(), *small, "output.record=none")
-        for n in (1, 3, 4):
-            dry = weft("run", "p.ini", "--dry-run", ranks=n)
-            plan = json.loads(weft("run", "p.ini", "--dry-run", "--json", f"ranks={n}", f"per_host={n}"))
-            several = lambda key, word: "%d %s%s" % (plan[key], word, "" if plan[key] == 1 else "s")
-            chosen = f"transport {plan['transport']}, feed {plan['feed']}, {several('lanes', 'lane')}, "
-            for line in (
-                r"# .*process grid %d x %d" % (plan["ranks_x"], plan["ranks_y"]),
-                r"# device .*, " + chosen + several("fuse", "step") + " per pass",
-                r"# memory *%s MB.*" % re.escape("%.3g" % (plan["memory_bytes"] / 1e6)),
-            ):
-                assert re.search(f"^{line}$", dry, re.M), (words, n, line, dry)
+        dry = weft("run", "p.ini", "--dry-run", ranks=n if n > 1 else None)
+        plan = json.loads(weft("run", "p.ini", "--dry-run", "--json", f"ranks={n}", f"per_host={n}"))
+        several = lambda key, word: "%d %s%s" % (plan[key], word, "" if plan[key] == 1 else "s")
+        chosen = f"transport {plan['transport']}, feed {plan['feed']}, {several('lanes', 'lane')}, "
+        for line in (
+            r"# .*process grid %d x %d" % (plan["ranks_x"], plan["ranks_y"]),
+            r"# device .*, " + chosen + several("fuse", "step") + " per pass",
+            r"# memory *%s MB.*" % re.escape("%.3g" % (plan["memory_bytes"] / 1e6)),
+        ):
+            assert re.search(f"^{line}$", dry, re.M), (words, n, line, dry)
     assert math.floor(plan["halo"]["bytes_along_y"]) == 64000  # to a neighbour, per block
     deck("s.ini", *HEAT, "grid.nx=10752", "grid.ny=242", "time.steps=999", "run.fuse=8", "run.ranks_x=1")
     cells = json.loads(weft("run", "s.ini", "--dry-run", "--json"))["pass"]["cells"]

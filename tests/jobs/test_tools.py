@@ -44,7 +44,7 @@ def test_without_a_package_there_is_a_sentence_with_debians_name_of_it():
 TEXTS = (r'"$<b>&\u001b\\alpha^ x`y`"', '"%s"' % (5000 * "$_"))  # which are drawn as they stand
 ODD = ("1e308", "-1", "0", "true", "null", "[]", '{"a": [1]}', *TEXTS)  # damaged lines: test_study
 RUN, RUNG = (read(next(RESULTS.glob(f"h200x2/*-{name}.jsonl")))[0] for name in ("overlap", "transports"))
-READERS = ("records any odd", "compare odd odd", "study deck=d.ini out=odd --table", "plot odd",
+READERS = ("records any odd", "compare odd whole", "study deck=d.ini out=odd --table", "plot odd",
            "predict d.ini --from odd --ranks 2", "predict --from odd --check odd")  # fmt: skip
 
 
@@ -68,12 +68,12 @@ def test_runs_and_rungs_of_odd_members_end_no_command_and_odd_text_is_drawn_as_i
     pytest.importorskip("pandas")
     pyplot = pytest.importorskip("matplotlib.pyplot")
     deck("d.ini", *HEAT, "grid.nx=64", "grid.ny=64")
-    whole = [json.dumps(record) + "\n" for record in (RUN, RUNG)]
+    write("whole", [RUN, RUNG])
     for value in ODD:
         with monkeypatch.context() as patch:
             if value not in TEXTS:
                 patch.setattr("weftlab.style.save", lambda *_: pyplot.close("all"))
-            end_well([*odd(RUN, value), *odd(RUNG, value), *whole], *READERS)
+            end_well([*odd(RUN, value), *odd(RUNG, value), open("whole").read()], *READERS)
     write("odd", [changed(RUN, asked__transport=json.loads(value)) for value in TEXTS])
     printed("plot", "odd", "names")
     assert r"$&lt;b&gt;&amp;\x1b\alpha^ x`y`" in pathlib.Path("names_values.svg").read_text("utf-8")

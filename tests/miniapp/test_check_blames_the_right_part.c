@@ -11,7 +11,7 @@
  * quiet GPUs, 5 % are seen. Load that slows all that a rank does in a round is not taken for many slow
  * figures, nor is a host's rank blamed for two kinds of figures alone.
  *
- * release: a hundred times as many trials */
+ * release: 1024 ranks; a hundred times as many trials */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,7 +195,7 @@ static void of_a_machine(int n, int hosts)
 static void all_machines(void **state)
 {
     static const int ranks[] = { 2, 3, 4, 8, 16, 4, 8, 1024 }, hosts[] = { 1, 1, 1, 1, 2, 4, 4, 128 };
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) of_a_machine(ranks[i], hosts[i]);
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks - SANITIZED; i++) of_a_machine(ranks[i], hosts[i]);
     blamed((machine){ 8, 1, OF_GPU, 5, -1, 0.6, .factor = gpu_2_by_less, QUIET }, CHECK_GPU, 5, -1,
            "GPU of rank 5 ");
 }

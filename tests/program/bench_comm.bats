@@ -95,8 +95,6 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 }
 
 @test "a mistake is one sentence from one rank" {
-    refuses 2 bench 4 halo/staged_rnig -- "no rung halo/staged_rnig"
     refuses 2 bench 4 halo bytes=7 -- "bytes = 7" "whole numbers 8 .."
-    refuses 3 bench 2 halo output=no/such/folder.jsonl -- "no/such/folder.jsonl"
     refuses 2 bench 2 io/write_slabs bytes=1000 dir=nowhere -- "dir = nowhere: No such file" "allowed"
 }

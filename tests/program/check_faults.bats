@@ -17,11 +17,10 @@ of_check() { tail -n 1 check.jsonl | jq -r ".check | $1"; }
     expect "files that stay" "" "$(ls files)"
 }
 
-# Three small rounds tell enough; where others use the machine so much that most of them are lost, some more.
+# Two or three small rounds tell; where others use the machine so much that most of them are lost, some more.
 rounds_of_check() {
-    local rounds
-    [ -e check.jsonl ] && rounds=$(wc -l <check.jsonl) && [ "$rounds" -ge 3 ] &&
-        { [ "$(of_check .verdict)" = slow ] || [ "$rounds" -ge 24 ]; }
+    [ -e check.jsonl ] &&
+        { grep -q '"verdict":"slow"' check.jsonl || [ "$(grep -c '"verdict"' check.jsonl)" -ge 24 ]; }
 }
 slow() { # fault [ranks]
     WEFT_FAULT=$1 WEFT_FAULT_PERCENT=300 start "${2:-4}" check device=host level=soak budget=0.05

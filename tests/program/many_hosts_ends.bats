@@ -8,10 +8,9 @@ heat=(problem.kind=heat problem.alpha=1e-5 grid.nx=300 grid.ny=200)
 
 # In the background until its second checkpoint; $mpirun is its pid, its output in the file out.
 endless() { # hosts
-    two_are_there() { [ "$(steps_in 2>/dev/null | wc -w)" -ge 2 ]; }
     over "$1" "$weft" run d.ini time.steps=1000000000 checkpoint.every=500 >out 2>&1 &
     mpirun=$!
-    wait_for two_are_there || { cat out; return 1; }
+    wait_for two_checkpoints || { cat out; return 1; }
 }
 
 pids_on() { # host name: its processes of that name

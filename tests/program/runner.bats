@@ -91,6 +91,10 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     rm build/kernels/made/one.cu.o
     tests/run plain
     expect "what it saw" "any -1 any" "$(seen_by plain | paste -sd ' ')"
+    unit long "ranks: $(echo {1..20})" ""
+    rm build/tests.times
+    TEST_JOBS=1 passes long
+    expect "how long twenty jobs may take, none of which ran before" "about 1 minutes" "${lines[1]}"
 }
 
 @test "a bats file runs without GPUs, its tests with a tag once more, each with as many as the tag says" {

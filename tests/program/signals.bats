@@ -8,8 +8,7 @@ endless() { # ranks key=value...
         checkpoint.every=200
     rm -rf checkpoints results.jsonl
     begin "$1" d.ini "${@:2}"
-    second_is_there() { [ "$(steps_in 2>/dev/null | wc -w)" -ge 2 ]; }
-    wait_for second_is_there || { cat out; return 1; }
+    wait_for two_checkpoints || { cat out; return 1; }
 }
 
 a_rank() { # the pid of one: a child of mpirun, or of a process through which it starts them
@@ -176,13 +175,13 @@ in_time() { # limit_ms ranks arguments...
 
 @test "a wall limit, of the deck or of Slurm: a checkpoint before it is over, exit 75, and the run goes on" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=1000 time.steps=1000000000
-    in_time 5000 3 d.ini run.wall_limit=5 checkpoint.every=500
+    in_time 5000 2 d.ini run.wall_limit=5 checkpoint.every=500
     grep '^weft: stopped by its time limit at step' out
     stopped "its time limit"
     goes_on
     rm -rf checkpoints
     status=0
-    SLURM_JOB_END_TIME=$(($(date +%s) + 5)) weft_run 2 d.ini >out 2>&1 || status=$?
+    SLURM_JOB_END_TIME=$(($(date +%s) + 5)) weft_alone d.ini >out 2>&1 || status=$?
     stopped "Slurm's time"
 }
 
@@ -197,6 +196,6 @@ in_time() { # limit_ms ranks arguments...
     weft=$weft_sanitize
     deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=60 grid.ny=50 time.steps=1000000000 \
         checkpoint.every=20000
-    WEFT_FAULT=checkpoint_slow:2000 in_time 10000 2 d.ini run.wall_limit=10
+    WEFT_FAULT=checkpoint_slow:2000 in_time 10000 1 d.ini run.wall_limit=10
     stopped "its time limit"
 }

@@ -49,16 +49,3 @@ setup() {
     expect status 0 "$status"
     expect checkpoints 1 "$(record .checkpoint.count suspended.jsonl)"
 }
-
-@test "by default a run is watched: a thread more than with run.stall_limit=0" {
-    local limit pid threads=()
-    for limit in "" run.stall_limit=0; do
-        begin 1 d.ini run.threads=1 checkpoint.every=0 output.record=watched.jsonl output.progress=on $limit
-        wait_for grep -q 'step [1-9]' out
-        pid=$(rank_pids output.record=watched.jsonl)
-        threads+=("$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)")
-        kill -KILL "$pid"
-        ends
-    done
-    expect "threads" $((threads[1] + 1)) "${threads[0]}"
-}

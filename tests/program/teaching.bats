@@ -20,7 +20,9 @@ is_here() { # words of a command line: are all rungs that they name those of thi
 }
 
 @test "every command of the teaching pages runs, or names rungs that only GPUs have" {
-    local page line ranks words count=0
+    local page line ranks words size count=0 plane="nx=512 ny=256"
+    local -A small=([access]=n=100k [reduce]=n=100k [halo]=bytes=64k [transpose]=$plane [stencil]=$plane
+        [fused]=$plane [roofline]=$plane [streaming]=$plane)
     "$weft" bench --list | sed -n 's/^rungs of the \([a-z]*\) device.*/\1/p' >kinds
     "$weft" bench --list device=host | grep -oE '^  [a-z]+/[A-Za-z0-9_]+' | tr -d ' ' >here
     for page in "${pages[@]}"; do
@@ -30,10 +32,11 @@ is_here() { # words of a command line: are all rungs that they name those of thi
                 ! grep -q ^cuda kinds || "$weft" bench "${words[@]}" --list >out || { echo "$page: $line"; return 1; }
                 continue
             fi
+            # sizes that it does not name are small (all of halo: bench_comm.bats)
+            for size in ${small[${words[0]%%/*}]} output=none; do
+                [[ " ${words[*]} " == *" ${size%%=*}="* ]] || words+=($size)
+            done
             words+=(samples=none device=host ceiling_bytes=1M)
-            # all sizes: bench_comm.bats
-            [[ $line != *" halo/"* || $line == *" bytes="* ]] || words+=(bytes=64k)
-            [[ " ${words[*]} " == *" output="* ]] || words+=(output=none)
             ranks=1
             [[ $line != mpirun* ]] || ranks=$(cut -d ' ' -f 3 <<<"$line")
             launch $ranks "$weft" bench "${words[@]}" >out </dev/null || { echo "$page: $line"; return 1; }

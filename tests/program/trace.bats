@@ -40,7 +40,7 @@ whole="$spans"' | {
     expect "first levels, last, count" "1 17 33 1585 100" "$(steps)"
     weft_run 2 d.ini time.steps=40 checkpoint.every=20
     weft_run 2 d.ini time.steps=80 checkpoint.every=20 --restart checkpoints
-    run -3 bash -c 'ulimit -f 8; "$0" run d.ini --quiet time.steps=1699 output.record=none' "$weft"
+    run -3 bash -c 'ulimit -f 8; "$0" run d.ini --quiet grid.nx=20 time.steps=1699 output.record=none' "$weft"
     [[ $output == *"output.trace = t.json cannot be written: File too large"* ]]
     expect "what is wrong, steps" " 41 57 73 73 3" "$(jq -r "$whole" t.json) $(steps)"
 }

@@ -163,8 +163,8 @@ END
             "cannot read plain.h5: Input/output error"
     done
     FAILS=/1.h5 refuses 3 "$weft" verify parts.h5 -- "parts.h5: part 1 (" "cannot be read: Input/output error"
-    local code outputs=(output.final=new.h5 output.picture=p.png output.trace=t.json output.every=1
-        output.record=new/r.jsonl checkpoint.dir=c/new output.series=s/new)
+    local code outputs=(grid.nx=16 grid.ny=9 output.final=new.h5 output.picture=p.png output.trace=t.json
+        output.every=1 output.record=new/r.jsonl checkpoint.dir=c/new output.series=s/new)
     for code in 22 38 95 13 1; do # EINVAL ENOSYS EOPNOTSUPP EACCES EPERM: a folder cannot be synced
         SYNC=$code "$weft" run d.ini --quiet "${outputs[@]}"
         rm -r new c s
