@@ -227,7 +227,7 @@ static bool is_lowest(const units *t, const unit *link)
             least = fmin(least, sum);
             if (u->part == link->part) mine = sum;
         }
-        k += mine <= least;
+        k += mine < 0 && mine <= least;
     }
     const double ways = lgamma(t->f->rounds + 1) - lgamma(k + 1) - lgamma(t->f->rounds - k + 1);
     return k > 0 && ways + (1 - k) * log(links) < log(often);
