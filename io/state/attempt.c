@@ -65,9 +65,9 @@ static void plan(attempt *a, const state_level *l)
     if (s->parts == 1) s->folder[0] = '\0';
 }
 
-static state_status failed(attempt *a, const char *what, int code)
+static state_status failed(attempt *a, int code)
 {
-    return state_file_failed(what, a->path, code, &a->why);
+    return state_file_failed("write", a->path, code, &a->why);
 }
 
 /* fault.h: checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte into its part's
@@ -132,7 +132,7 @@ state_status attempt_begin(attempt *a, const state_level *l)
     if (status != STATE_OK) return status;
     state_part_path(&a->s, a->number, part);
     a->fd = open(part, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    return a->fd < 0 ? failed(a, "write", errno) : STATE_OK;
+    return a->fd < 0 ? failed(a, errno) : STATE_OK;
 }
 
 state_status attempt_write(attempt *a, const collect_window *v)
@@ -153,7 +153,7 @@ state_status attempt_write(attempt *a, const collect_window *v)
         data += bytes;
         at += bytes;
     }
-    return code ? failed(a, "write", code) : STATE_OK;
+    return code ? failed(a, code) : STATE_OK;
 }
 
 state_status attempt_verify(attempt *a)
@@ -165,7 +165,7 @@ state_status attempt_verify(attempt *a)
         if (close(a->fd) != 0 && !code) code = errno;
         a->fd = -1;
     }
-    if (code) return failed(a, "write", code);
+    if (code) return failed(a, code);
     return a->number >= 0 && a->o.verify == STATE_VERIFY_FULL ? read_back(a) : STATE_OK;
 }
 
@@ -179,7 +179,7 @@ state_status attempt_publish(attempt *a)
         return state_fail(STATE_IO, &a->why, "cannot write %s: another run has taken its place over",
                           a->path);
     if (!code) code = state_replace(a->path, a->index);
-    if (code) return failed(a, "write", code);
+    if (code) return failed(a, code);
     state_remove_attempt(a->folder); /* of parts, its mark */
     if (a->o.verify == STATE_VERIFY_FULL) a->verified = a->s.step; /* read back before it got its name */
     if (a->o.folder) state_keep_apply(a->o.folder, a->o.keep, &a->s, a->verified);

@@ -56,9 +56,8 @@ state_status attempt_begin(attempt *a, const state_level *l);
 state_status attempt_write(attempt *a, const collect_window *v);
 /* The part is on disk, and is read back past the page cache if the options say so. */
 state_status attempt_verify(attempt *a);
-/* Rank 0 gives the index, which state_index_create made there, the state's name, once it is on disk with its
- * table; an older state of that name loses its parts. Once the state has its name, what fails costs it
- * nothing. */
+/* Rank 0 gives the index (state_index_create) the state's name, once it is on disk with its table; an older
+ * state of that name loses its parts. Once it has its name, what fails costs it nothing. */
 state_status attempt_publish(attempt *a);
 /* Nothing has a name yet: what was half written is deleted. */
 void attempt_give_up(attempt *a);

@@ -13,8 +13,7 @@
 #include "ranks/ranks.h"
 
 enum { WINDOW_BLOCKS = 7 };
-_Static_assert((2 * WINDOW_BLOCKS + 1) * STATE_BLOCK_BYTES < 64 << 20,
-               "a writer takes 64 MiB at most: two windows, and a block that is read back");
+_Static_assert((2 * WINDOW_BLOCKS + 1) * STATE_BLOCK_BYTES < 64 << 20, "two, and a block that is read back");
 
 struct collect {
     MPI_Comm comm;

@@ -153,8 +153,8 @@ state_status state_read_foreign(MPI_Comm comm, const state_foreign *u, void *dat
     errno = 0;
     state_status status = is_state ? read_state(&own, u, data, why)
                                    : read_file(u, &u_prev, data, prev, &found, why);
-    /* HDF5 passes an error of the disk on like damage, or like what is not there */
-    if (!is_state && status != STATE_OK && (errno == EIO || errno == ESTALE))
+    /* HDF5 passes an error of the disk, or a lock of others, on like damage, or like what is not there */
+    if (!is_state && status != STATE_OK && (errno == EIO || errno == ESTALE || errno == EAGAIN))
         status = state_file_failed("read", u->path, errno, why);
     if (is_state && prev && status == STATE_OK) {
         found = field_of(&own, u_prev.dataset) >= 0;

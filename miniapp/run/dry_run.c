@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "files/figure.h"
+#include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
@@ -19,8 +20,9 @@
 /* ---- what would be refused ---- */
 
 /* Where state files would go, how many, and, on rank 0, how much room there is. */
+enum { DESTINATIONS = 3 };
 typedef struct destination {
-    const char *key, *dir;
+    const char *key, *name, *dir;
     double files, free_bytes;
 } destination;
 
@@ -57,16 +59,15 @@ static int check_initial(const sim *s, sentence *why)
 
 /* ---- the account ---- */
 
-static void print_files(const sim *s, const destination to[2])
+static void print_files(const sim *s, const destination to[DESTINATIONS])
 {
     const config *c = s->cfg;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < DESTINATIONS; i++) {
         if (to[i].files == 0) continue;
         const int writers = state_writers((uint64_t)config_state_bytes(c), s->top.ranks,
                                           c->checkpoint.writers, i == 0 ? 0 : STATE_ONE_FILE_BYTES);
-        printf("# %-12s %.0f of %s", i == 0 ? "checkpoints" : "series", to[i].files,
-               figure_bytes(config_state_bytes(c)).text);
-        if (writers > 1) printf(" in %d files", writers + 2); /* parts, index, description */
+        printf("# %-12s %.0f of %s", to[i].name, to[i].files, figure_bytes(config_state_bytes(c)).text);
+        if (writers > 1) printf(" in %d files", writers + 1); /* parts, index */
         printf(" into %s, ", printable_text(to[i].dir));
         if (i == 1) printf("all kept: %s, ", figure_bytes(to[i].files * config_state_bytes(c)).text);
         printf("where %s are free\n", figure_bytes(to[i].free_bytes).text);
@@ -117,11 +118,15 @@ int dry_run(sim *s, const request *ask, sentence *why)
     const int64_t last = c->time.steps;
     const double states = due(c->checkpoint.every, first + 1, last),
                  frames = c->output.series[0] ? due(c->output.every, first, last) : 0;
-    destination to[2] = { { "checkpoint.dir", c->checkpoint.dir, states, 0 },
-                          { "output.series", c->output.series, frames, 0 } };
+    char beside[STATE_PATH_BYTES];
+    replace_directory_of(beside, sizeof beside, c->output.final);
+    destination to[DESTINATIONS] = { { "checkpoint.dir", "checkpoints", c->checkpoint.dir, states, 0 },
+                                     { "output.series", "series", c->output.series, frames, 0 },
+                                     { "output.final", "final", beside, c->output.final[0] ? 1 : 0, 0 } };
     /* all ranks read; rank 0 looks at the folders for all */
     if (status == 0 && !found) status = check_initial(s, why);
-    for (int i = 0; i < 2 && status == 0 && s->top.rank == 0; i++) status = check_room(c, &to[i], why);
+    for (int i = 0; i < DESTINATIONS && status == 0 && s->top.rank == 0; i++)
+        status = check_room(c, &to[i], why);
     status = agree_worst(status, why, s->top.comm);
     if (status != 0) return status;
     print_account(s, ask->deck_text);

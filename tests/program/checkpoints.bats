@@ -58,7 +58,6 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     expect "nothing happens to a rank that does not write" 2 "$(record .checkpoint.count)"
 }
 
-# A write on a full disk: test_power_cut_leaves_a_whole_state.
 @test "a file system with room for one checkpoint: a dry run and weft bench say what is needed" {
     [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
     mkdir small
@@ -71,7 +70,6 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     grep 'io/write_slabs skipped: dir = small: needs 10.5 MB, but only' bench || { cat bench; return 1; }
 }
 
-# Which ones these are, of any folder: test_state_folder_keeps_the_newest.
 @test "checkpoint.keep, keep_every, over a restart; and the last seen whole" {
     deck d.ini "${heat[@]}" time.steps=50 checkpoint.every=10 checkpoint.keep=1 checkpoint.keep_every=2
     weft_alone d.ini

@@ -91,8 +91,8 @@ END
     # a row of 100 cells to either side: 600 of 9000 cells
     grep -q '^# halo .* 1.6 KB per pass; 4.8 KB on all ranks$' dry
     grep -q '^# checkpoints  2 of 72 KB into checkpoints' dry
-    weft_run 3 d.ini --dry-run checkpoint.writers=2 |
-        grep '^# checkpoints  2 of 72 KB in 4 files into checkpoints'
+    weft_run 3 d.ini --dry-run checkpoint.writers=2 output.final=f.h5 |
+        grep -c '^# [cf].* of 72 KB in 3 files into ' | grep 2
     weft_alone dry
     expect "the resolved deck runs" 25 "$(record .steps)"
     weft_alone d.ini --dry-run --restart checkpoints time.steps=45 >dry

@@ -23,7 +23,6 @@ goes_on() { # steps that it runs to the end, texts of its sentences in their ord
     [[ $output == $pattern* ]] || { echo "no $pattern in: $output"; return 1; }
 }
 
-# Damage of any kind: test_state_damage_is_found.
 @test "damaged checkpoints are named and skipped: a flipped bit, not HDF5; exit 3 where none is left" {
     three_checkpoints
     flip "$newest"

@@ -162,6 +162,8 @@ END
         FAILS=plain.h5 refuses 3 "$weft" run d.ini problem.initial=plain.h5:/u output.final=other.h5 -- \
             "cannot read plain.h5: Input/output error"
     done
+    HDF5_USE_FILE_LOCKING=TRUE refuses 3 flock plain.h5 "$weft" run d.ini problem.initial=plain.h5:/u -- \
+        "cannot read plain.h5: Resource temporarily unavailable"
     FAILS=/1.h5 refuses 3 "$weft" verify parts.h5 -- "parts.h5: part 1 (" "cannot be read: Input/output error"
     local code outputs=(grid.nx=16 grid.ny=9 output.final=new.h5 output.picture=p.png output.trace=t.json
         output.every=1 output.record=new/r.jsonl checkpoint.dir=c/new output.series=s/new)
