@@ -233,9 +233,9 @@ static bool is_lowest(const units *t, const unit *link)
     return k > 0 && ways + (1 - k) * log(links) < log(often);
 }
 
-/* By how many standard deviations a part is low in all rows together in which it is; by enough, too, where it
- * is far below its peers in most rows, and a link in most rounds, too. A host's cores are low in
- * several rows, or they were disturbed. */
+/* By how many standard deviations a part is low: squares add up over the rows in which it is, so that what
+ * one row shows no noisy one hides. By enough, too, where it is far below its peers in most rows, and a link
+ * in most rounds, too. A host's cores are low in several rows, or they were disturbed. */
 static double errors_of(const units *t, const unit *from, const unit *to)
 {
     double errors = 0;
@@ -243,10 +243,9 @@ static double errors_of(const units *t, const unit *from, const unit *to)
     for (const unit *u = from; u < to; u++) {
         far += u->usual < far_below && (u->b >= 0 || u->effect < -check_least);
         low += u->low;
-        if (u->low) errors -= u->effect / u->error;
+        if (u->low) errors = hypot(errors, u->effect / u->error);
     }
     if (t->f->rounds < CHECK_ROUNDS_LEAST) return 0;
-    if (low > 0) errors /= sqrt(low);
     if (from->b < 0 && t->f->device == DEVICE_HOST && low < ROWS_LEAST) errors = 0;
     if (5 * far < 3 * (to - from) || (from->b < 0 ? far < FAR_LEAST : !is_lowest(t, from))) return errors;
     return fmax(errors, t->errors);

@@ -6,7 +6,7 @@
  * component in one round. Nothing wrong is timed: a figure of wrong bits has no rate.
  *
  * A row holds the figures of one like, and docs/check.md says what is low in it. An error is the noise of the
- * rounds or the spread of the peers; those of all rows in which a part is low add up. It is slow by more
+ * rounds or the spread of the peers; squares of all rows in which a part is low add up. It is slow by more
  * errors than chance allows in one of a hundred checks. Hosts are compared first, then ranks, then pairs: a
  * part that is slow in all that it takes part in is found before what it makes slow. On a host whose rounds
  * scatter by factors no error is large: there counts what a part usually reaches, and how often it is the

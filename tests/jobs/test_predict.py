@@ -186,9 +186,7 @@ def test_by_hand_what_bytes_launches_messages_and_norms_of_a_step_add_up_to():
 
 def test_what_is_missing_or_wrong_is_said_in_one_sentence():
     write("foreign.jsonl", [{"a": 1}])
-    deck("small.ini", *HEAT, "grid.nx=64", "grid.ny=64", "time.steps=20", "run.device=host")
-    visits = ("run.memory=host", "run.device_memory=1M", "output.record=streamed.jsonl")  # no pass in memory
-    weft("run", "small.ini", "--quiet", *visits)
+    write("streamed.jsonl", [changed(record, memory="host") for record in read(WEAK)])  # no pass in memory
     one_step = of("h200x1/*-one-step")
     for words, said in (
         ("plate.ini", "--from"),

@@ -29,7 +29,7 @@ summary() { # status head the-first-nodes
     summary 1 "30 nodes: 29 delivers, 1 slow" "n7 slow 80 % memory copy: 80 % of the nodes' median;*"
     changed 9 '(.check.figures[] | select(.like == "read")) |= (.rate *= 0.8 | .noise = 0.1)'
     jq -c '{check_part: {level: "quick", ranks: .check.ranks}}' checks/n8.jsonl >checks/n8.jsonl.part
-    rm checks/n8.jsonl # died in round 1
+    rm checks/n8.jsonl
     summary 3 "30 nodes: 28 delivers, 1 slow, 1 incomplete" "n8 incomplete *the check did not end*;n7 slow *"
 }
 

@@ -62,7 +62,6 @@ weft run a.ini grid.n|grid.nx= grid.ny=
 weft run a.ini problem.kind=w|wave
 weft run a.ini checkpoint.async=|false true
 weft check level=|full quick soak
-weft bench dtype=|f32 f64
 weft verify |a.h5 folder
 weft run a.ini --restart |a.h5 folder
 weft bench stenc|stencil
