@@ -16,7 +16,7 @@
 namespace
 {
 
-enum { BLOCKS = 32, THREADS = 512, LOADS = 4, BLOCK_BYTES = 16 * THREADS * LOADS };
+enum { BLOCKS = 64, THREADS = 512, LOADS = 4, BLOCK_BYTES = 16 * THREADS * LOADS };
 
 struct messages {
     ladder_direct of[LADDER_DIRECT_MAX];

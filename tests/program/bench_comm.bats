@@ -15,7 +15,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     bench 4 halo bytes=4K >table
     sound
     expect rungs "link_oneway link_both $(echo {mpi,staged}_{pair,ring,grid})" "$(rungs)"
-    grep -q '^Skipped: 16 rungs that cannot run here' table
+    grep -q '^Skipped: 18 rungs that cannot run here' table
     expect ranks 4 "$(record .ranks)"
     # a rank of the ring sends two rows, of the grid two rows, two columns of as many cells, four corners of 8 x 8
     expect "cells sent" "1024 2048 4352" "$(jq -rs 'map(select(.rung | startswith("staged")).size) | join(" ")' results.jsonl)"
