@@ -104,8 +104,8 @@ def test_the_index_has_every_file_of_results_once_and_each_the_name_of_its_machi
 
 def test_measure_runs_cases_in_turns_and_their_records_get_a_row_of_the_index(folder, monkeypatch):
     pathlib.Path("q.ini").write_text(
-        "[tiny]\nclaim = It runs.\nrepeats = 2\nheat = run heat2d grid.nx={16,32} grid.ny=16\n"
-        '    time.steps=2 "grid.boundary=dirichlet 0" problem.initial=gaussian\n'
+        f"[tiny]\nclaim = It runs.\nrepeats = 2\nheat = run {TOP}/inputs/heat2d.ini grid.nx={{16,32}}\n"
+        '    grid.ny=16 time.steps=2 "grid.boundary=dirichlet 0" problem.initial=gaussian\n'
         "[two]\nranks = 2\nall = bench halo/staged_pair bytes=64k samples=1\n"
         "[wrong]\ncase = run inputs/none.ini\n"
     )
