@@ -220,8 +220,8 @@ static box cells_of(const redist *r, const message_part *m, int source, int targ
  * place. */
 static void transpose(redist *r, matrix to, void *source, box cells, int flags, device_stream *s)
 {
-    const matrix from = { source_at(r, source, cells), r->from_shape.pitch };
     if (box_empty(cells)) return;
+    const matrix from = { source_at(r, source, cells), r->from_shape.pitch };
     DEVICE_CALL(r->d, transpose, r->from_shape.type, to, from, box_width(cells), box_height(cells), flags, s);
 }
 

@@ -104,9 +104,9 @@ box decomp_box(const decomp *d, int rank)
 
 box decomp_share(int64_t nx, int64_t ny, int ranks, int rank)
 {
-    return decomp_box(
-        &(decomp){ .nx = nx, .ny = ny, .ranks_x = ny == 1 ? ranks : 1, .ranks_y = ny == 1 ? 1 : ranks },
-        rank);
+    return decomp_box(&(decomp){ .nx = nx, .ny = ny, .ranks_x = ny == 1 ? ranks : 1,
+                                 .ranks_y = ny == 1 ? 1 : ranks },
+                      rank);
 }
 
 decomp decomp_of_rank(const decomp *d, int rank)
@@ -129,7 +129,7 @@ bool decomp_make(decomp *d, int ranks, int depth, sentence *why)
     assert(d->nx >= 1 && d->ny >= 1 && ranks >= 1 && d->rank >= 0 && d->rank < ranks);
     assert(d->ranks_x >= 0 && d->ranks_y >= 0 && depth >= 0);
     decomp grid = *d;
-    const bool short_x = d->nx<depth, short_y = d->ny> 1 && d->ny < depth;
+    const bool short_x = d->nx < depth, short_y = d->ny > 1 && d->ny < depth;
     if (short_x || short_y)
         return sentence_refuse(why,
                                "grid.n%c = %lld is too short: the stencil needs at least %d cells along %c "

@@ -90,7 +90,8 @@ static void make_palette(png_color palette[COLOURS + 1])
         const int span = at < spans ? (int)at : spans - 1;
         const double *const low = points[span], *const high = points[span + 1];
         png_byte *const to[] = { &palette[i].red, &palette[i].green, &palette[i].blue };
-        for (int c = 0; c < 3; c++) *to[c] = (png_byte)lround(low[c] + (at - span) * (high[c] - low[c]));
+        for (int c = 0; c < 3; c++)
+            *to[c] = (png_byte)lround(low[c] + (at - span) * (high[c] - low[c]));
     }
     palette[NOT_A_NUMBER] = (png_color){ 220, 40, 60 };
 }

@@ -101,7 +101,7 @@ typedef struct persistent_call {
     int steps;
     boundary own_sides;
     persistent_memory memory;
-    uint64_t *change; /* as above */
+    uint64_t *change; /* as in temporal_call */
 } persistent_call;
 
 typedef struct matrix {

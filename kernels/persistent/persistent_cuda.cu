@@ -6,8 +6,7 @@
 #include "device/device_cuda.h"
 #include "persistent/persistent_cuda.cuh"
 
-namespace
-{
+namespace {
 
 /* The fields that were prepared, as the weights in constant memory are: of one device. */
 struct {
@@ -26,7 +25,8 @@ constexpr kernel<T> kernel_by =
     persistent_kernel<T, table_of<T>[I].radius, table_of<T>[I].columns, table_of<T>[I].rows,
                       table_of<T>[I].warps, table_of<T>[I].flags, SIDES>;
 
-template <typename T, int... I> kernel<T> kernel_in(std::integer_sequence<int, I...>, int tiling, bool sides)
+template <typename T, int... I>
+kernel<T> kernel_in(std::integer_sequence<int, I...>, int tiling, bool sides)
 {
     static constexpr kernel<T> all[][2] = { { kernel_by<T, I, false>, kernel_by<T, I, true> }... };
     return all[tiling][sides];
@@ -110,8 +110,7 @@ int persistent_pass_cuda(device *d, const persistent_call *c, device_stream *s)
     const persistent_layout l =
         persistent_layout_of(tiling_of(op, p), p, f->nx, f->ny, prepared.cut, f->type);
     const auto at = [](void *memory, size_t bytes) { /* NULL: there is no such rank */
-                                                     return memory ? (unsigned *)((char *)memory + bytes)
-                                                                   : nullptr;
+        return memory ? (unsigned *)((char *)memory + bytes) : nullptr;
     };
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);

@@ -7,7 +7,8 @@
 static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2, "the order of the units");
 static stencil_unit *const units[STENCIL_FORMS] = { stencil_cuda_line, stencil_cuda_star, stencil_cuda_box };
 /* Lines have no in-kernel exchange. */
-static stencil_unit *const inkernel_units[STENCIL_FORMS] = { nullptr, inkernel_cuda_star, inkernel_cuda_box };
+static stencil_unit *const inkernel_units[STENCIL_FORMS] = { nullptr, inkernel_cuda_star,
+                                                             inkernel_cuda_box };
 
 static void add_variant(device_cuda *self, int height, int wave)
 {
@@ -42,7 +43,7 @@ int stencil_bind_cuda(device *d, const stencil *op)
     prepares.op = op, prepares.stream = self->setup;
     assert(1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
     assert(!op->has_prev || op->form != STENCIL_BOX); /* no kind has boxes of two levels */
-    cudaError_t e = cudaDeviceSynchronize();          /* running passes read the old weights */
+    cudaError_t e = cudaDeviceSynchronize(); /* running passes read the old weights */
     if (e == cudaSuccess) e = units[op->form](&prepares);
     if (e == cudaSuccess && inkernel_units[op->form]) e = inkernel_units[op->form](&prepares);
     if (e != cudaSuccess) return e;

@@ -4,8 +4,7 @@
 #include "temporal/temporal.h"
 #include "temporal/temporal_cuda.cuh"
 
-namespace
-{
+namespace {
 
 /* How much longer than its pace says a border takes beside the variant of three waves. */
 constexpr double THREE_WAVES_BORDER = 2.2;
@@ -77,8 +76,7 @@ int temporal_pass_cuda(device *d, const temporal_call *c, device_stream *s)
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
         const auto own = [&](const void *field) { /* NULL with one level */
-                                                  return field ? (T *)field_at_const(f, field, 0, 0)
-                                                               : nullptr;
+            return field ? (T *)field_at_const(f, field, 0, 0) : nullptr;
         };
         const temporal_strips strips =
             temporal_strips_of(op, t, c->steps, k->per_processor, self->processors);
@@ -97,7 +95,7 @@ int temporal_pass_cuda(device *d, const temporal_call *c, device_stream *s)
                                        own(c->next_prev), own(c->prev));
         }
         temporal_pace pace = temporal_pace_of(op, t, c->steps);
-        if (chosen == 1 && !c->change) { /* not timed with a norm */
+        if (chosen == 1 && !c->change) { /* its own is faster with a norm */
             pace.waves = 3;
             pace.side_lasts *= THREE_WAVES_BORDER, pace.band_lasts *= THREE_WAVES_BORDER;
         }

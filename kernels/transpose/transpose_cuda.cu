@@ -6,8 +6,7 @@
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"
 
-namespace
-{
+namespace {
 
 /* Addresses this far apart, but not twice as far, use other memory channels. */
 constexpr int64_t CHANNELS_BYTES = 1 << 16;
@@ -21,7 +20,7 @@ struct schedule {
 };
 
 /* to += transpose of from; from += 1, in vectors. */
-template <way WAY, bool ADD, bool INCREMENT> constexpr bool is_update = WAY == ALIGNED &&ADD &&INCREMENT;
+template <way WAY, bool ADD, bool INCREMENT> constexpr bool is_update = WAY == ALIGNED && ADD && INCREMENT;
 
 /* Blocks per SM, for which registers are capped. */
 template <typename T, way WAY, bool ADD, bool INCREMENT>

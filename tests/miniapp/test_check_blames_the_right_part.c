@@ -211,7 +211,7 @@ static double with_its_rank(const machine *m, const check_figure *g)
     return g->b < 0 ? a : fmin(a, rank_slowed[g->b][g->round]);
 }
 
-/* What this figure shows the others, which scatter by half, do not hide. */
+/* Reads are steady; all other figures scatter by half. */
 static double steady_read(const machine *m, const check_figure *g)
 {
     return g->like == CHECK_READ ? 1 : sqrt(uniform(&(uint64_t){ m->seed }));
