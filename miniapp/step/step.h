@@ -1,11 +1,13 @@
 /* One time step of a stencil over all ranks, in one of several forms that give the same bits (step.c); or, by
  * temporal blocking (kernels/temporal/temporal.h), a block of several steps.
  *
+ * Ghosts beyond sides of the domain are filled from own cells before the interior, which therefore ends only
+ * near cut sides; the halo brings the others.
+ *
  * With block_steps > 1 one exchange and one pass take up to block_steps steps. The ghosts are radius *
- * block_steps deep, corners included. Beyond dirichlet and neumann sides the pass works them out at every
- * level; along a periodic axis that is not cut they are filled from own cells before the interior, which
- * therefore ends only near cut sides. Where a step reads two levels, a halo of its own brings the ghosts of
- * the level before, and a pass leaves two levels, in two other fields.
+ * block_steps deep, corners included. Those beyond dirichlet and neumann sides the pass works out at every
+ * level. Where a step reads two levels, a halo of its own brings the ghosts of the level before, and a pass
+ * leaves two levels, in two other fields.
  *
  * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghost values are
  * undefined. */
@@ -114,9 +116,8 @@ typedef struct step_pass {
     int shell_count;
     int depth;                      /* of the ghosts that a step or block reads */
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis; the halo brings the others */
-    box wraps[BOUNDARY_BOXES_MAX];  /* those of a block that are images of own cells alone: not in `ghosts` */
-    int ghosts_count, wraps_count;
-    bool makes_images; /* a block's pass makes what lies beyond periodic sides: in neither */
+    int ghosts_count, own_ghosts_count; /* own: the first ones, which are images of own cells alone */
+    bool makes_images; /* a block's pass makes what lies beyond periodic sides: not in `ghosts` */
     step_form form;
     inkernel_pass *inkernel;      /* owned; NULL: no in-kernel exchange */
     bool takes_norms;             /* its steps can */

@@ -58,37 +58,35 @@ static bool has_neighbour(const decomp *dec, int dx, int dy)
 }
 
 /* The blocks of ghosts around the own cells, by rows and columns of a 3 x 3 grid, that lie outside the domain
- * along some axis (or wrap onto own cells). A corner that is outside along one axis only reflects received
- * cells, so the fill comes after the unpack. Of a block of steps those beyond a periodic side, unless they
- * lie beyond a mirroring one too, or a pass makes images itself. */
+ * along some axis. A corner beyond a cut side too reads received cells, so it comes after the messages; the
+ * others are first in the list. A block of steps has those beyond a periodic side, unless they lie beyond a
+ * mirroring one too, or a pass makes images itself. */
 static void find_ghosts(step_pass *p, bool corners)
 {
     const field_shape *f = p->of.shape;
-    const bool block = p->of.block_steps > 1;
     const int64_t depth = p->depth, depth_y = f->depth_y > 0 ? depth : 0;
     const int64_t x[4] = { -depth, 0, f->nx, f->nx + depth }, y[4] = { -depth_y, 0, f->ny, f->ny + depth_y };
     const boundary_kind kind_x[3] = { p->sides.x_low.kind, BOUNDARY_NONE, p->sides.x_high.kind };
     const boundary_kind kind_y[3] = { p->sides.y_low.kind, BOUNDARY_NONE, p->sides.y_high.kind };
-    for (int by = 0; by < 3; by++) {
-        for (int bx = 0; bx < 3; bx++) {
-            const box b = box_make(x[bx], x[bx + 1], y[by], y[by + 1]);
-            const boundary_kind kx = kind_x[bx], ky = kind_y[by];
-            const bool wraps_x = kx == BOUNDARY_PERIODIC, wraps_y = ky == BOUNDARY_PERIODIC;
-            const bool wraps = (wraps_x || wraps_y) && !boundary_mirrors(kx) && !boundary_mirrors(ky);
-            const bool outside =
-                block ? wraps && !p->makes_images : kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
-            const bool received = (bx != 1 && !wraps_x) || (by != 1 && !wraps_y);
-            if (!outside || box_empty(b) || (bx != 1 && by != 1 && !corners)) continue;
-            if (block && !received) p->wraps[p->wraps_count++] = b;
-            else p->ghosts[p->ghosts_count++] = b;
-        }
+    for (int part = 0; part < 2 * 9; part++) {
+        const int bx = part % 3, by = part / 3 % 3;
+        const box b = box_make(x[bx], x[bx + 1], y[by], y[by + 1]);
+        const boundary_kind kx = kind_x[bx], ky = kind_y[by];
+        const bool wraps = kx == BOUNDARY_PERIODIC || ky == BOUNDARY_PERIODIC;
+        const bool mirrors = boundary_mirrors(kx) || boundary_mirrors(ky);
+        const bool outside = p->of.block_steps > 1 ? wraps && !mirrors && !p->makes_images
+                                                   : kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
+        const bool received = (bx != 1 && kx == BOUNDARY_NONE) || (by != 1 && ky == BOUNDARY_NONE);
+        if (!outside || received != (part >= 9) || box_empty(b) || (bx != 1 && by != 1 && !corners)) continue;
+        p->ghosts[p->ghosts_count++] = b;
+        if (!received) p->own_ghosts_count++;
     }
 }
 
 /* Cells from a side that the interior leaves to the shell. */
 static int64_t left_to_shell(const step_pass *p, boundary_kind beyond)
 {
-    return p->of.block_steps > 1 && beyond != BOUNDARY_NONE ? 0 : p->depth;
+    return beyond == BOUNDARY_NONE ? p->depth : 0;
 }
 
 /* Interior, its strips, and shell. */
