@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "core/fp.h"
@@ -98,9 +99,11 @@ static state_status read_file(const state_foreign *u, const state_foreign *u_pre
     int fd;
     state_status status = state_file_open(u->path, &fd, why);
     if (status != STATE_OK) return status == STATE_DAMAGED ? STATE_MISSING : status; /* a wrong input */
-    close(fd);
     STATE_H5_SCOPED const hid_t file = H5Fopen(u->path, H5F_ACC_RDONLY, H5P_DEFAULT),
                                 access = H5Pcreate(H5P_DATASET_ACCESS);
+    const bool locked = file < 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(fd);
+    if (locked) return state_file_failed("read", u->path, EWOULDBLOCK, why); /* HDF5 1.14 does not say so */
     if (file < 0)
         return state_fail(STATE_MISSING, why,
                           H5Fis_hdf5(u->path) > 0 ? "%s is damaged or cut off" : "%s is not an HDF5 file",
@@ -153,8 +156,8 @@ state_status state_read_foreign(MPI_Comm comm, const state_foreign *u, void *dat
     errno = 0;
     state_status status = is_state ? read_state(&own, u, data, why)
                                    : read_file(u, &u_prev, data, prev, &found, why);
-    /* HDF5 passes an error of the disk, or a lock of others, on like damage, or like what is not there */
-    if (!is_state && status != STATE_OK && (errno == EIO || errno == ESTALE || errno == EAGAIN))
+    /* HDF5 passes an error of the disk on like damage, or like what is not there */
+    if (!is_state && status != STATE_OK && (errno == EIO || errno == ESTALE))
         status = state_file_failed("read", u->path, errno, why);
     if (is_state && prev && status == STATE_OK) {
         found = field_of(&own, u_prev.dataset) >= 0;
