@@ -59,8 +59,7 @@ static bool has_neighbour(const decomp *dec, int dx, int dy)
 
 /* The blocks of ghosts around the own cells, by rows and columns of a 3 x 3 grid, that lie outside the domain
  * along some axis. A corner beyond a cut side too reads received cells, so it comes after the messages; the
- * others are first in the list. A block of steps has those beyond a periodic side, unless they lie beyond a
- * mirroring one too, or a pass makes images itself. */
+ * others are first in the list. A pass of several steps makes those beyond a mirroring side itself. */
 static void find_ghosts(step_pass *p, bool corners)
 {
     const field_shape *f = p->of.shape;
@@ -72,12 +71,12 @@ static void find_ghosts(step_pass *p, bool corners)
         const int bx = part % 3, by = part / 3 % 3;
         const box b = box_make(x[bx], x[bx + 1], y[by], y[by + 1]);
         const boundary_kind kx = kind_x[bx], ky = kind_y[by];
-        const bool wraps = kx == BOUNDARY_PERIODIC || ky == BOUNDARY_PERIODIC;
+        const bool outside = kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
         const bool mirrors = boundary_mirrors(kx) || boundary_mirrors(ky);
-        const bool outside = p->of.block_steps > 1 ? wraps && !mirrors && !p->makes_images
-                                                   : kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
+        const bool made = p->of.block_steps > 1 && (mirrors || p->makes_images);
         const bool received = (bx != 1 && kx == BOUNDARY_NONE) || (by != 1 && ky == BOUNDARY_NONE);
-        if (!outside || received != (part >= 9) || box_empty(b) || (bx != 1 && by != 1 && !corners)) continue;
+        const bool corner = bx != 1 && by != 1;
+        if (!outside || made || box_empty(b) || (corner && !corners) || received != (part >= 9)) continue;
         p->ghosts[p->ghosts_count++] = b;
         if (!received) p->own_ghosts_count++;
     }
