@@ -23,13 +23,13 @@ static void say_whole(const char *path, const state_info *s)
            s->blocks == 1 ? "" : "s");
 }
 
-/* st_mode of the file with that name as rank 0 sees it; 0: there is none. Collective. */
-static mode_t mode_of(int rank, const char *path)
+/* The file with that name as rank 0 sees it; all 0: there is none. Collective. */
+static struct stat look_at(int rank, const char *path)
 {
     struct stat info = { .st_mode = 0 };
     if (rank == 0) (void)stat(path, &info);
-    MPI_CHECK(ranks_bcast(&info.st_mode, sizeof info.st_mode, MPI_BYTE, 0, ranks_world()));
-    return info.st_mode;
+    MPI_CHECK(ranks_bcast(&info, sizeof info, MPI_BYTE, 0, ranks_world()));
+    return info;
 }
 
 /* A link that leads nowhere is still a name. Collective. */
@@ -39,15 +39,21 @@ static bool is_gone(int rank, const char *path)
     return agree_any(rank == 0 && lstat(path, &info) != 0 && errno == ENOENT, ranks_world());
 }
 
-/* listed: the file is one of a folder, in which a run may delete it meanwhile. */
+/* listed: the file is one of a folder, in which a run may delete it meanwhile. What a run has replaced
+ * meanwhile is looked at anew. */
 static int verify_file(int rank, const char *path, bool listed)
 {
     sentence why;
     state_info s;
     state_report r = { .damaged = 0 };
     int code = 0;
+    const ino_t file = look_at(rank, path).st_ino;
     state_status status = state_open(ranks_world(), path, &s, &why);
     if (status == STATE_OK) status = state_verify(ranks_world(), &s, &r, &why);
+    if (status != STATE_OK && look_at(rank, path).st_ino != file && !is_gone(rank, path)) {
+        state_close(&s);
+        return verify_file(rank, path, listed);
+    }
     if (status == STATE_OK && rank == 0) say_whole(path, &s);
     else if (status != STATE_OK && listed && is_gone(rank, path)) {
         if (rank == 0) printf("%s: was deleted meanwhile\n", printable_text(path));
@@ -91,7 +97,7 @@ int cmd_verify(int argc, char **argv)
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
     int worst = 0;
     for (int i = 1; i < argc; i++) {
-        const int code = S_ISDIR(mode_of(rank, argv[i])) ? verify_folder(rank, argv[i])
+        const int code = S_ISDIR(look_at(rank, argv[i]).st_mode) ? verify_folder(rank, argv[i])
                                                          : verify_file(rank, argv[i], false);
         if (code > worst) worst = code;
     }
@@ -187,6 +193,7 @@ int cmd_diff(int argc, char **argv)
     if (argc != 3)
         return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));
     const char *const path[2] = { argv[1], argv[2] };
-    const bool first = S_ISDIR(mode_of(rank, path[0])), second = S_ISDIR(mode_of(rank, path[1]));
+    const bool first = S_ISDIR(look_at(rank, path[0]).st_mode),
+               second = S_ISDIR(look_at(rank, path[1]).st_mode);
     return cmd_end(first && second ? diff_folders(rank, path) : diff_files(rank, path));
 }

@@ -118,7 +118,7 @@ differ() { # text, command...: the files differ, and the text says where
     refuses 2 "$weft" diff a empty -- empty
 }
 
-@test "no damage: a state deleted while its folder is looked at, an error of the disk, no fsync of folders" {
+@test "no damage: a state deleted or replaced while it is looked at, an error of the disk, no fsync of folders" {
     cc -w -shared -fPIC -o unlucky.so -x c - <<'END'
 #include <errno.h>
 #include <stdio.h>
@@ -129,7 +129,7 @@ differ() { # text, command...: the files differ, and the text says where
 #include <unistd.h>
 int open(const char *path, int how, int mode)
 {
-    if (getenv("GOES") && strstr(path, getenv("GOES"))) unlink(path);
+    if (getenv("GOES") && strstr(path, getenv("GOES"))) unlink(path), rename("new.h5", "parts.h5");
     return (int)syscall(SYS_openat, -100, path, how, mode);
 }
 ssize_t pread(int fd, void *data, size_t bytes, off_t at)
@@ -157,6 +157,9 @@ END
     export LD_PRELOAD=$PWD/unlucky.so
     run -0 env GOES=step_0000000001.h5 "$weft" verify checkpoints
     [[ $output == *"step_0000000001.h5: was deleted meanwhile"*"step_0000000002.h5: whole"* ]]
+    weft_run 2 d.ini --quiet output.final=new.h5 checkpoint.writers=2
+    run -0 env GOES="$(echo parts.*/0.h5)" "$weft" verify parts.h5
+    [[ $output == "parts.h5: whole"* ]]
     for LEAST in 1000000 1; do # of the cells; of all
         export LEAST
         FAILS=plain.h5 refuses 3 "$weft" run d.ini problem.initial=plain.h5:/u output.final=other.h5 -- \
