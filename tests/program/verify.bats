@@ -118,7 +118,7 @@ differ() { # text, command...: the files differ, and the text says where
     refuses 2 "$weft" diff a empty -- empty
 }
 
-@test "no damage: a state deleted or replaced while it is looked at, an error of the disk, no fsync of folders" {
+@test "no damage: a state deleted or replaced meanwhile, an error of the disk, no fsync of folders" {
     cc -w -shared -fPIC -o unlucky.so -x c - <<'END'
 #include <errno.h>
 #include <stdio.h>
