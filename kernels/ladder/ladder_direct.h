@@ -24,8 +24,8 @@ typedef struct ladder_direct {
     const void *here; /* what is sent */
     int64_t bytes;
     ladder_direct_flags *flags_there, *flags_here;
-    int rank;   /* the neighbour, and for NCCL alone, .. */
-    int64_t at; /* .. the offset of `there` in its memory */
+    int rank;   /* for NVSHMEM and NCCL, whose `there` is this rank's own: the neighbour, .. */
+    int64_t at; /* .. and for NCCL the offset of `there` in its memory */
 } ladder_direct;
 
 /* Exchange n = 1, 2 .. over all links, enqueued on s. begin: tells all neighbours that their writes may come,
@@ -45,5 +45,20 @@ ladder_nccl *ladder_nccl_create(void *comm, int64_t bytes, void **in, sentence *
 bool ladder_nccl_open(ladder_nccl *n, int ranks, sentence *why);
 void ladder_nccl_destroy(ladder_nccl **n);
 int ladder_nccl_exchange(ladder_nccl *n, const ladder_direct *link, int count, device_stream *s);
+
+/* The same by NVSHMEM's calls on a stream. find: false, with the reason, where the library is not here; makes
+ * the job's id where that is not NULL, on one rank. All ranks then start with that id and stop, once in a
+ * process. alloc and free: memory that all ranks have, as many bytes each, for `in` and the flags; NULL, with
+ * the reason, where a rank's is not reached: stop frees it. An address of it stands for the same place of any
+ * rank. */
+typedef struct ladder_nvshmem_id {
+    char bytes[128];
+} ladder_nvshmem_id;
+bool ladder_nvshmem_find(ladder_nvshmem_id *id, sentence *why);
+bool ladder_nvshmem_start(const ladder_nvshmem_id *id, int rank, int ranks, sentence *why);
+void ladder_nvshmem_stop(void);
+void *ladder_nvshmem_alloc(int64_t bytes, int ranks, sentence *why);
+void ladder_nvshmem_free(void *in);
+int ladder_nvshmem_exchange(const ladder_direct *link, int count, uint64_t n, device_stream *s);
 
 LINKAGE_C_END

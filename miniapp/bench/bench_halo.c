@@ -209,6 +209,7 @@ static const ladder_rung rungs[] = {
     PAIR_AND_RING_OF("copy_engine", "copy engines into place", link, LINK(ENGINE)),
     PAIR_AND_RING_OF("bulk_peer", "bulk stores into place", link, LINK(BULK)),
     PAIR_AND_RING_OF("nccl_device", "stored by NCCL's device API", link, LINK(NCCL)),
+    PAIR_AND_RING_OF("nvshmem", "put with signal by NVSHMEM", link, LINK(NVSHMEM)),
 };
 
 static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)

@@ -86,12 +86,46 @@ static bool opens_windows(bench_link *l, sentence *why)
     return false;
 }
 
+#if WEFT_CUDA
+static bool starts_nvshmem(const topology *top, sentence *why)
+{
+    ladder_nvshmem_id id = { { 0 } };
+    bool ok = top->ranks_on_device == 1 || sentence_refuse(why, "ranks that share a GPU wait in vain");
+    ok = ok && ladder_nvshmem_find(top->rank == 0 ? &id : NULL, why);
+    if (!agree_or_say(ok, why, top->comm)) return false;
+    MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, top->comm));
+    return agree_or_say(ladder_nvshmem_start(&id, top->rank, top->ranks, why), why, top->comm);
+}
+#endif
+
+/* NVSHMEM is started once; bench_world_destroy stops it. */
+static bool takes_nvshmem(bench_link *l, sentence *why)
+{
+#if WEFT_CUDA
+    static bool asked, runs;
+    static sentence refused;
+    const topology *const top = l->world->top;
+    const size_t flag_bytes = sizeof(ladder_direct_flags) * (size_t)l->count;
+    if (!asked) runs = starts_nvshmem(top, &refused);
+    asked = true;
+    if (!runs) return sentence_refuse(why, "%s", refused.text);
+    l->in = ladder_nvshmem_alloc(l->bytes + (int64_t)flag_bytes, top->ranks, why);
+    if (!agree_or_say(l->in != NULL, why, top->comm)) return false;
+    for (int i = 0; i < l->count; i++) l->theirs[i] = l->in;
+    DEVICE_CALL(l->d, fill_bytes, l->in + l->bytes, 0, flag_bytes, l->stream);
+    return true;
+#else
+    return false;
+#endif
+}
+
 /* Others' memory where every rank reaches it, on all ranks or none; the host device always takes messages. */
 static bool choose_way(bench_link *l, sentence *why)
 {
     const bool gpu = l->d->kind == DEVICE_CUDA;
     l->memory = DEVICE_MEMORY_DEVICE;
     if (l->by == BENCH_LINK_NCCL) return opens_windows(l, why);
+    if (l->by == BENCH_LINK_NVSHMEM) return takes_nvshmem(l, why);
     if (l->by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
     const bool reached = gpu && l->by != BENCH_LINK_MESSAGES && maps_theirs(l, why);
     if (!reached && tells_others(l)) return false;
@@ -105,7 +139,7 @@ static void make_buffers(bench_link *l)
     const size_t block_bytes = (size_t)(l->peer ? l->bytes : message_block_bytes(l->bytes));
     DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->out);
     if (l->peer) l->in = peer_own(l->peer);
-    else if (!l->nccl) DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->in);
+    else if (!l->in) DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->in);
 }
 
 /* Byte number `at` of the message that this rank sends with this tag. */
@@ -132,15 +166,16 @@ static void fill(bench_link *l)
 static void make_direct(bench_link *l)
 {
     device *d = l->d;
+    const bool nvshmem = l->by == BENCH_LINK_NVSHMEM;
     DEVICE_CALL(d, event_create, false, &l->begun);
     for (int i = 0; i < l->count; i++) {
         const int back = l->count - 1 - i;
         ladder_direct *m = &l->direct[i];
         *m = (ladder_direct){ .here = l->out + l->at[i],
                               .bytes = message_align(l->message[i].bytes),
-                              .rank = l->message[i].rank,
+                              .rank = l->message[i].rank + (nvshmem ? l->world->top->rank - l->rank : 0),
                               .at = l->at[back] };
-        if (l->peer) {
+        if (!l->nccl) {
             m->there = l->theirs[i] + m->at;
             m->flags_there = (ladder_direct_flags *)(void *)(l->theirs[i] + l->bytes) + back;
             m->flags_here = (ladder_direct_flags *)(void *)(l->in + l->bytes) + i;
@@ -187,8 +222,9 @@ void bench_link_destroy(bench_link **link)
     if (tells_others(l)) DEVICE_CALL(l->d, event_destroy, &l->begun);
     DEVICE_CALL(l->d, free, l->memory, l->out);
     if (l->peer) peer_destroy(&l->peer);
-    else if (!l->nccl) DEVICE_CALL(l->d, free, l->memory, l->in);
+    else if (l->by < BENCH_LINK_NCCL) DEVICE_CALL(l->d, free, l->memory, l->in);
 #if WEFT_CUDA
+    if (l->by == BENCH_LINK_NVSHMEM) ladder_nvshmem_free(l->in);
     ladder_nccl_destroy(&l->nccl);
 #endif
     free(l);
@@ -224,6 +260,10 @@ static void run_direct(bench_link *l)
     const uint64_t n = ++l->exchanges;
     if (l->nccl) {
         DEVICE_CHECK(d, ladder_nccl_exchange(l->nccl, l->direct, l->count, l->stream));
+        return;
+    }
+    if (l->by == BENCH_LINK_NVSHMEM) {
+        DEVICE_CHECK(d, ladder_nvshmem_exchange(l->direct, l->count, n, l->stream));
         return;
     }
     if (l->by == BENCH_LINK_BULK) {
@@ -272,6 +312,7 @@ const char *bench_link_way(const bench_link *l)
 {
     if (l->d->kind == DEVICE_HOST) return "MPI";
     if (l->nccl) return "NCCL windows";
+    if (l->by == BENCH_LINK_NVSHMEM) return "NVSHMEM";
     if (!l->peer) return l->memory == DEVICE_MEMORY_DEVICE ? "MPI, device" : "MPI, pinned";
     return l->by == BENCH_LINK_ENGINE ? "copy engine"
            : l->by == BENCH_LINK_BULK ? "bulk stores"

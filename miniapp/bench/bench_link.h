@@ -22,14 +22,16 @@ typedef enum bench_link_by {
     BENCH_LINK_MESSAGES, /* MPI, whatever else there is */
     BENCH_LINK_ENGINE,   /* copy engines, a stream for each message */
     BENCH_LINK_BULK,     /* bulk stores of a few thread blocks */
-    BENCH_LINK_NCCL      /* stores into windows of NCCL's device API */
+    BENCH_LINK_NCCL,     /* stores into windows of NCCL's device API */
+    BENCH_LINK_NVSHMEM   /* puts with a signal, by NVSHMEM on the stream */
 } bench_link_by;
 
 typedef struct bench_link bench_link;
 
-/* Collective over comm, whose ranks `message` counts; the world's own ranks take part in choosing the way.
+/* Collective over comm, whose ranks `message` counts, and which are neighbours in the world too; the world's
+ * own ranks take part in choosing the way.
  * Cells that are sent are filled, those that are received poisoned, on all ranks. NULL on all ranks of the
- * world, with the reason as a sentence part, where the last three do not reach all others' memory. */
+ * world, with the reason as a sentence part, where the last four do not reach all others' memory. */
 bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
                               bench_link_by by, const bench_link_message *message, int count, sentence *why);
 void bench_link_destroy(bench_link **l);

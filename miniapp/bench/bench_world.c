@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "ladder/ladder_direct.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "transports/transport.h"
@@ -14,7 +15,13 @@ bench_world bench_world_create(const topology *top, const char *dir)
     return w;
 }
 
-void bench_world_destroy(bench_world *w) { MPI_CHECK(MPI_Comm_free(&w->pairs)); }
+void bench_world_destroy(bench_world *w)
+{
+#if WEFT_CUDA
+    ladder_nvshmem_stop();
+#endif
+    MPI_CHECK(MPI_Comm_free(&w->pairs));
+}
 
 /* ---- domains ---- */
 

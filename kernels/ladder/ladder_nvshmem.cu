@@ -1,0 +1,127 @@
+/* Rows that go straight to where the neighbour wants them, by NVSHMEM's calls on a stream: a signal says that
+ * memory is free, a put with a signal brings the rows and says so. On one host NVSHMEM makes of a put a copy
+ * of the driver, and of a signal a word that the stream itself writes or waits for: no kernel of weft's runs.
+ *
+ * An address in the memory that NVSHMEM gives stands for the same place in that of any rank. The library is
+ * opened when first asked for, as NCCL's is (transport_nccl.c); it starts once in a process. */
+#include "ladder/ladder_direct.h"
+
+#if __has_include(<nvshmem_host.h>)
+
+#include <dlfcn.h>
+#include <nvshmem_host.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device_cuda.h"
+
+namespace
+{
+
+#define CALLS(DO)                             \
+    DO(nvshmemx_get_uniqueid)                 \
+    DO(nvshmemx_set_attr_uniqueid_args)       \
+    DO(nvshmemx_hostlib_init_attr)            \
+    DO(nvshmemx_init_status)                  \
+    DO(nvshmemx_hostlib_finalize)             \
+    DO(nvshmem_malloc)                        \
+    DO(nvshmem_free)                          \
+    DO(nvshmem_ptr)                           \
+    DO(nvshmemx_signal_op_on_stream)          \
+    DO(nvshmemx_signal_wait_until_on_stream)  \
+    DO(nvshmemx_putmem_signal_on_stream)
+
+#define MEMBER(NAME) decltype(::NAME) *NAME;
+#define FIND(NAME) found = found && (library.NAME = (decltype(::NAME) *)dlsym(handle, #NAME));
+struct {
+    CALLS(MEMBER)
+} library;
+bool started;
+
+static_assert(sizeof(ladder_nvshmem_id) == sizeof(nvshmemx_uniqueid_t));
+
+} // namespace
+
+bool ladder_nvshmem_find(ladder_nvshmem_id *id, sentence *why)
+{
+    nvshmemx_uniqueid_t made = NVSHMEMX_UNIQUEID_INITIALIZER;
+    void *const handle = dlopen("libnvshmem_host.so.3", RTLD_NOW | RTLD_LOCAL);
+    bool found = handle != nullptr;
+    CALLS(FIND)
+    if (!found) return sentence_refuse(why, "the library cannot be opened: %s", dlerror());
+    /* it looks for network cards else, and does not start where it finds none that it knows */
+    (void)setenv("NVSHMEM_REMOTE_TRANSPORT", "none", 0);
+    if (id && library.nvshmemx_get_uniqueid(&made) != 0)
+        return sentence_refuse(why, "NVSHMEM makes no id for this job");
+    if (id) memcpy(id, &made, sizeof made);
+    return true;
+}
+
+bool ladder_nvshmem_start(const ladder_nvshmem_id *id, int rank, int ranks, sentence *why)
+{
+    nvshmemx_init_attr_t how = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    nvshmemx_uniqueid_t made;
+    memcpy(&made, id, sizeof made);
+    /* its 0 may mean that it tries again when memory is asked for, and that this ends the process */
+    started = library.nvshmemx_set_attr_uniqueid_args(rank, ranks, &made, &how) == 0 &&
+              library.nvshmemx_hostlib_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &how) == 0 &&
+              library.nvshmemx_init_status() == NVSHMEM_STATUS_IS_INITIALIZED;
+    return started || sentence_refuse(why, "NVSHMEM does not start; NVSHMEM_DEBUG=INFO says more");
+}
+
+void ladder_nvshmem_stop(void)
+{
+    if (started) library.nvshmemx_hostlib_finalize();
+    started = false;
+}
+
+void *ladder_nvshmem_alloc(int64_t bytes, int ranks, sentence *why)
+{
+    void *const in = library.nvshmem_malloc((size_t)bytes);
+    int reached = 0;
+    if (!in) return sentence_set(why, "NVSHMEM has no %lld bytes", (long long)bytes), nullptr;
+    while (reached < ranks && library.nvshmem_ptr(in, reached)) reached++;
+    if (reached == ranks) return in;
+    return sentence_set(why, "NVSHMEM does not reach the memory of rank %d", reached), nullptr;
+}
+
+void ladder_nvshmem_free(void *in)
+{
+    if (in) library.nvshmem_free(in);
+}
+
+/* All questions are asked before any is waited for, and all rows leave before any are: streams of ranks that
+ * exchange twice with each other never wait crosswise. */
+int ladder_nvshmem_exchange(const ladder_direct *link, int count, uint64_t n, device_stream *s)
+{
+    cudaStream_t const stream = device_cuda_stream(s);
+    for (const ladder_direct *l = link; l < link + count; l++)
+        library.nvshmemx_signal_op_on_stream(&l->flags_there->free, n, NVSHMEM_SIGNAL_SET, l->rank, stream);
+    for (const ladder_direct *l = link; l < link + count; l++)
+        library.nvshmemx_signal_wait_until_on_stream(&l->flags_here->free, NVSHMEM_CMP_GE, n, stream);
+    for (const ladder_direct *l = link; l < link + count; l++)
+        library.nvshmemx_putmem_signal_on_stream(l->there, l->here, (size_t)l->bytes, &l->flags_there->arrived,
+                                                 n, NVSHMEM_SIGNAL_SET, l->rank, stream);
+    for (const ladder_direct *l = link; l < link + count; l++)
+        library.nvshmemx_signal_wait_until_on_stream(&l->flags_here->arrived, NVSHMEM_CMP_GE, n, stream);
+    return cudaGetLastError();
+}
+
+#else
+
+bool ladder_nvshmem_find(ladder_nvshmem_id *id, sentence *why)
+{
+    return sentence_refuse(why, "this weft was built without NVSHMEM (make NVSHMEM_HOME=DIR)");
+}
+
+bool ladder_nvshmem_start(const ladder_nvshmem_id *id, int rank, int ranks, sentence *why) { return false; }
+
+void ladder_nvshmem_stop(void) {}
+
+void *ladder_nvshmem_alloc(int64_t bytes, int ranks, sentence *why) { return nullptr; }
+
+void ladder_nvshmem_free(void *in) {}
+
+int ladder_nvshmem_exchange(const ladder_direct *link, int count, uint64_t n, device_stream *s) { return 1; }
+
+#endif
