@@ -18,17 +18,17 @@
 namespace
 {
 
-#define CALLS(DO)                             \
-    DO(nvshmemx_get_uniqueid)                 \
-    DO(nvshmemx_set_attr_uniqueid_args)       \
-    DO(nvshmemx_hostlib_init_attr)            \
-    DO(nvshmemx_init_status)                  \
-    DO(nvshmemx_hostlib_finalize)             \
-    DO(nvshmem_malloc)                        \
-    DO(nvshmem_free)                          \
-    DO(nvshmem_ptr)                           \
-    DO(nvshmemx_signal_op_on_stream)          \
-    DO(nvshmemx_signal_wait_until_on_stream)  \
+#define CALLS(DO)                            \
+    DO(nvshmemx_get_uniqueid)                \
+    DO(nvshmemx_set_attr_uniqueid_args)      \
+    DO(nvshmemx_hostlib_init_attr)           \
+    DO(nvshmemx_init_status)                 \
+    DO(nvshmemx_hostlib_finalize)            \
+    DO(nvshmem_malloc)                       \
+    DO(nvshmem_free)                         \
+    DO(nvshmem_ptr)                          \
+    DO(nvshmemx_signal_op_on_stream)         \
+    DO(nvshmemx_signal_wait_until_on_stream) \
     DO(nvshmemx_putmem_signal_on_stream)
 
 #define MEMBER(NAME) decltype(::NAME) *NAME;
@@ -100,8 +100,9 @@ int ladder_nvshmem_exchange(const ladder_direct *link, int count, uint64_t n, de
     for (const ladder_direct *l = link; l < link + count; l++)
         library.nvshmemx_signal_wait_until_on_stream(&l->flags_here->free, NVSHMEM_CMP_GE, n, stream);
     for (const ladder_direct *l = link; l < link + count; l++)
-        library.nvshmemx_putmem_signal_on_stream(l->there, l->here, (size_t)l->bytes, &l->flags_there->arrived,
-                                                 n, NVSHMEM_SIGNAL_SET, l->rank, stream);
+        library.nvshmemx_putmem_signal_on_stream(l->there, l->here, (size_t)l->bytes,
+                                                 &l->flags_there->arrived, n, NVSHMEM_SIGNAL_SET, l->rank,
+                                                 stream);
     for (const ladder_direct *l = link; l < link + count; l++)
         library.nvshmemx_signal_wait_until_on_stream(&l->flags_here->arrived, NVSHMEM_CMP_GE, n, stream);
     return cudaGetLastError();

@@ -9,7 +9,7 @@
 #include "transports/message.h"
 #include "transports/peer.h"
 
-struct bench_link {
+typedef struct bench_link {
     const bench_world *world;
     device *d;
     device_stream *stream;
@@ -20,17 +20,16 @@ struct bench_link {
     int64_t bytes;
     bench_link_by by;
     bool sends, receives;
-    device_memory memory;
     char *out, *in;
-    peer *peer;                            /* NULL: messages go by MPI */
+    peer *peer; /* owner of `in`, if not NULL, as is: */
+    ladder_nccl *nccl;
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
     /* Flags lie behind `in`. A stream and its event for each message: copies go beside each other. */
     ladder_direct direct[BENCH_LINK_MESSAGES_MAX];
-    ladder_nccl *nccl; /* owner of `in`, if not NULL */
     uint64_t exchanges;
     device_stream *beside[BENCH_LINK_MESSAGES_MAX];
     device_event *begun, *copied[BENCH_LINK_MESSAGES_MAX];
-};
+} bench_link;
 
 const char *bench_link_unaware(const bench_world *world, device *d)
 {
@@ -46,6 +45,15 @@ bool bench_link_carries(ladder_case *c)
     const bool needed = bench_way_of(c->rung) == TRANSPORT_AWARE;
     const char *const why = needed ? bench_link_unaware(bench_world_of(c), c->d) : NULL;
     return !why || sentence_refuse(&c->missing, "%s", why);
+}
+
+const char *bench_link_refusal(const ladder_rung *r, device_kind kind, int ranks)
+{
+    if (ranks < 2) return "needs at least 2 ranks";
+    if (kind == DEVICE_HOST && bench_way_of(r) >= BENCH_LINK(ENGINE)) return "needs a GPU";
+    if (kind == DEVICE_HOST && bench_way_of(r) < TRANSPORT_KINDS && bench_way_of(r) != TRANSPORT_STAGED)
+        return "the host device has transport staged only";
+    return bench_world_uncut(r, kind, ranks);
 }
 
 static bool tells_others(const bench_link *l) { return l->by >= BENCH_LINK_ENGINE; }
@@ -66,9 +74,12 @@ static bool maps_theirs(bench_link *l, sentence *why)
     const size_t bytes = (size_t)l->bytes + sizeof(ladder_direct_flags) * (size_t)l->count;
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->peer = peer_create(l->d, ranks, l->count, bytes, (void **)l->theirs, l->comm, why);
-    if (agree_or_say(l->peer != NULL, why, l->world->top->comm)) return true;
-    peer_destroy(&l->peer);
-    return false;
+    if (!agree_or_say(l->peer != NULL, why, l->world->top->comm)) {
+        peer_destroy(&l->peer);
+        return false;
+    }
+    l->in = peer_own(l->peer);
+    return true;
 }
 
 static bool opens_windows(bench_link *l, sentence *why)
@@ -120,26 +131,17 @@ static bool takes_nvshmem(bench_link *l, sentence *why)
 }
 
 /* Others' memory where every rank reaches it, on all ranks or none; the host device always takes messages. */
-static bool choose_way(bench_link *l, sentence *why)
+static bool choose_way(bench_link *l, device_memory *memory, sentence *why)
 {
     const bool gpu = l->d->kind == DEVICE_CUDA;
-    l->memory = DEVICE_MEMORY_DEVICE;
+    *memory = DEVICE_MEMORY_DEVICE;
     if (l->by == BENCH_LINK_NCCL) return opens_windows(l, why);
     if (l->by == BENCH_LINK_NVSHMEM) return takes_nvshmem(l, why);
     if (l->by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
     const bool reached = gpu && l->by != BENCH_LINK_MESSAGES && maps_theirs(l, why);
-    if (!reached && tells_others(l)) return false;
-    if (!reached && !(gpu && !bench_link_unaware(l->world, l->d))) l->memory = DEVICE_MEMORY_PINNED;
+    if (reached || tells_others(l)) return reached;
+    if (!gpu || bench_link_unaware(l->world, l->d)) *memory = DEVICE_MEMORY_PINNED;
     return true;
-}
-
-static void make_buffers(bench_link *l)
-{
-    device *d = l->d;
-    const size_t block_bytes = (size_t)(l->peer ? l->bytes : message_block_bytes(l->bytes));
-    DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->out);
-    if (l->peer) l->in = peer_own(l->peer);
-    else if (!l->in) DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->in);
 }
 
 /* Byte number `at` of the message that this rank sends with this tag. */
@@ -185,50 +187,60 @@ static void make_direct(bench_link *l)
     }
 }
 
-bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
-                              bench_link_by by, const bench_link_message *message, int count, sentence *why)
+int bench_link_prepare(ladder_case *c, MPI_Comm comm, const bench_link_message *message, int count)
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
-    bench_link *l = CHECK_CALLOC(1, sizeof *l);
-    *l = (bench_link){
-        .world = world, .d = d, .stream = s, .comm = comm, .by = by, .count = count, .rank = ranks_mine(comm)
-    };
+    bench_link *l = ladder_state(c, sizeof *l);
+    const bench_world *const world = bench_world_of(c);
+    const bench_link_by by = (bench_link_by)(bench_way_of(c->rung) - TRANSPORT_KINDS);
+    device_memory memory;
+    *l = (bench_link){ .world = world,
+                       .d = c->d,
+                       .stream = c->stream,
+                       .comm = comm,
+                       .by = by,
+                       .count = count,
+                       .rank = ranks_mine(comm) };
+    c->uneven = by == BENCH_LINK_ONEWAY;
     l->sends = by != BENCH_LINK_ONEWAY || l->rank == world->sender;
     l->receives = by != BENCH_LINK_ONEWAY || !l->sends;
     for (int i = 0; i < count; i++) {
         l->message[i] = message[i];
         l->at[i] = l->bytes;
         l->bytes += message_align(message[i].bytes);
+        c->work += (double)message[i].bytes;
     }
-    if (!choose_way(l, why)) {
-        free(l);
-        return NULL;
-    }
-    make_buffers(l);
+    c->size = (int64_t)c->work / (by < BENCH_LINK_MESSAGES ? 1 : (int64_t)dtype_bytes(c->type));
+    if (!choose_way(l, &memory, &c->missing)) return 0;
+    c->missing.text[0] = '\0';
+    c->way = c->d->kind == DEVICE_HOST        ? "MPI"
+             : tells_others(l)                ? "into place"
+             : l->peer                        ? "peer copy"
+             : memory == DEVICE_MEMORY_DEVICE ? "MPI, device"
+                                              : "MPI, pinned";
+    const size_t block_bytes = (size_t)(l->peer ? l->bytes : message_block_bytes(l->bytes));
+    DEVICE_CHECK(c->d, ladder_alloc(c, memory, block_bytes, (void **)&l->out));
+    if (!l->in) DEVICE_CHECK(c->d, ladder_alloc(c, memory, block_bytes, (void **)&l->in));
     if (tells_others(l)) make_direct(l);
     fill(l);
-    return l;
+    return 0;
 }
 
-void bench_link_destroy(bench_link **link)
+void bench_link_destroy(ladder_case *c)
 {
-    bench_link *l = *link;
-    if (!l) return;
+    bench_link *l = c->state;
+    if (!l || !l->out) return;
     DEVICE_CALL(l->d, stream_sync, l->stream);
     for (int i = 0; i < l->count && tells_others(l); i++) {
         DEVICE_CALL(l->d, stream_destroy, &l->beside[i]);
         DEVICE_CALL(l->d, event_destroy, &l->copied[i]);
     }
     if (tells_others(l)) DEVICE_CALL(l->d, event_destroy, &l->begun);
-    DEVICE_CALL(l->d, free, l->memory, l->out);
-    if (l->peer) peer_destroy(&l->peer);
-    else if (l->by < BENCH_LINK_NCCL) DEVICE_CALL(l->d, free, l->memory, l->in);
+    peer_destroy(&l->peer);
 #if WEFT_CUDA
     if (l->by == BENCH_LINK_NVSHMEM) ladder_nvshmem_free(l->in);
     ladder_nccl_destroy(&l->nccl);
 #endif
-    free(l);
-    *link = NULL;
 }
 
 static void run_messages(bench_link *l)
@@ -283,38 +295,32 @@ static void run_direct(bench_link *l)
 #endif
 }
 
-void bench_link_run(bench_link *l)
+int bench_link_enqueue(ladder_case *c)
 {
+    bench_link *l = c->state;
     if (tells_others(l)) run_direct(l);
     else if (!l->peer) run_messages(l);
     else run_peer_copies(l);
+    return 0;
 }
 
-int bench_link_wrong(bench_link *l)
+int bench_link_verify(ladder_case *c, ladder_verdict *v)
 {
+    bench_link *l = c->state;
     device *d = l->d;
-    int wrong = -1;
     char *host = CHECK_CALLOC(l->bytes, 1);
     DEVICE_CALL(d, stream_sync, l->stream);
     MPI_CHECK(MPI_Barrier(l->comm)); /* whoever copies into our memory has done so */
     DEVICE_CALL(d, copy, host, l->in, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, stream_sync, l->stream);
-    for (int i = 0; i < l->count && l->receives && wrong < 0; i++) {
+    ladder_right(v);
+    for (int i = 0; i < l->count && l->receives && v->right; i++) {
         const bench_link_message *m = &l->message[i];
-        for (int64_t at = 0; at < m->bytes && wrong < 0; at++)
-            if (host[l->at[i] + at] != byte_of(m->rank, l->count - 1 - i, at)) wrong = i;
+        for (int64_t at = 0; at < m->bytes && v->right; at++)
+            if (host[l->at[i] + at] != byte_of(m->rank, l->count - 1 - i, at))
+                ladder_wrong(v, "rank %d: message %d did not arrive as it was sent (%s)", l->world->top->rank,
+                             i, c->way);
     }
     free(host);
-    return wrong;
-}
-
-const char *bench_link_way(const bench_link *l)
-{
-    if (l->d->kind == DEVICE_HOST) return "MPI";
-    if (l->nccl) return "NCCL windows";
-    if (l->by == BENCH_LINK_NVSHMEM) return "NVSHMEM";
-    if (!l->peer) return l->memory == DEVICE_MEMORY_DEVICE ? "MPI, device" : "MPI, pinned";
-    return l->by == BENCH_LINK_ENGINE ? "copy engine"
-           : l->by == BENCH_LINK_BULK ? "bulk stores"
-                                      : "peer copy";
+    return 0;
 }

@@ -42,14 +42,6 @@ const char *bench_world_uncut(const ladder_rung *r, device_kind kind, int ranks)
     return bench_cut_of(r) == BENCH_PAIRS && ranks % 2 != 0 ? "needs an even number of ranks" : NULL;
 }
 
-const char *bench_world_unsent(const ladder_rung *r, device_kind kind, int ranks)
-{
-    if (ranks < 2) return "needs at least 2 ranks";
-    if (kind == DEVICE_HOST && bench_way_of(r) < TRANSPORT_KINDS && bench_way_of(r) != TRANSPORT_STAGED)
-        return "the host device has transport staged only";
-    return bench_world_uncut(r, kind, ranks);
-}
-
 bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,
                         decomp *dec)
 {
