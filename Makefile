@@ -168,7 +168,7 @@ $(BUILD)/kernels/%.cu.o: kernels/%.cu $(BUILD)/cuda.flags
 NO_SPILLS := $(if $(WERROR),$(if $(DEBUG)$(SANITIZE)$(filter-out 80 90,$(ARCHS)),,-Xptxas --warn-on-spills))
 $(patsubst %.cu,$(BUILD)/%.cu.o,$(filter-out kernels/ladder%,$(wildcard kernels/*/*.cu))): NVFLAGS += $(NO_SPILLS)
 # A row of the ladder's tables names the members that it sets.
-$(BUILD)/kernels/ladder_%.cu.o: NVFLAGS += -Xcompiler -Wno-missing-field-initializers
+$(BUILD)/kernels/ladder%.cu.o: NVFLAGS += -Xcompiler -Wno-missing-field-initializers
 $(BUILD)/comm/%.o: comm/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_comm) -MMD -MP -c -o $@ $<

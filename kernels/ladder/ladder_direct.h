@@ -24,8 +24,8 @@ typedef struct ladder_direct {
     const void *here; /* what is sent */
     int64_t bytes;
     ladder_direct_flags *flags_there, *flags_here;
-    int rank;   /* for NVSHMEM and NCCL, whose `there` is this rank's own: the neighbour, .. */
-    int64_t at; /* .. and for NCCL the offset of `there` in its memory */
+    int rank;   /* the neighbour, .. */
+    int64_t at; /* .. and the offset of `there` in its memory */
 } ladder_direct;
 
 /* Exchange n = 1, 2 .. over all links, enqueued on s. begin: tells all neighbours that their writes may come,
@@ -37,28 +37,28 @@ int ladder_direct_end(const ladder_direct *link, int count, uint64_t n, device_s
  * an error, which count = 0 asks for alone. */
 int ladder_direct_bulk(const ladder_direct *link, int count, uint64_t n, device_stream *s);
 
-/* The same by NCCL's device API, into `in`, which has as many bytes on all ranks of comm, an ncclComm_t.
- * NULL, with the reason, where it cannot be; once all ranks have theirs, all open it, and false is the
- * same. */
-typedef struct ladder_nccl ladder_nccl;
-ladder_nccl *ladder_nccl_create(void *comm, int64_t bytes, void **in, sentence *why);
-bool ladder_nccl_open(ladder_nccl *n, int ranks, sentence *why);
-void ladder_nccl_destroy(ladder_nccl **n);
-int ladder_nccl_exchange(ladder_nccl *n, const ladder_direct *link, int count, device_stream *s);
-
-/* The same by NVSHMEM's calls on a stream. find: false, with the reason, where the library is not here; makes
- * the job's id where that is not NULL, on one rank. All ranks then start with that id and stop, once in a
- * process. alloc and free: memory that all ranks have, as many bytes each, for `in` and the flags; NULL, with
- * the reason, where a rank's is not reached: stop frees it. An address of it stands for the same place of any
- * rank. */
-typedef struct ladder_nvshmem_id {
+/* The same through a library that maps memory of its own for all ranks. `there` and the flags there are then
+ * addresses in this rank's own memory, which stand for the same place in a neighbour's. */
+typedef struct ladder_window ladder_window;
+typedef struct ladder_library_id {
     char bytes[128];
-} ladder_nvshmem_id;
-bool ladder_nvshmem_find(ladder_nvshmem_id *id, sentence *why);
-bool ladder_nvshmem_start(const ladder_nvshmem_id *id, int rank, int ranks, sentence *why);
-void ladder_nvshmem_stop(void);
-void *ladder_nvshmem_alloc(int64_t bytes, int ranks, sentence *why);
-void ladder_nvshmem_free(void *in);
-int ladder_nvshmem_exchange(const ladder_direct *link, int count, uint64_t n, device_stream *s);
+} ladder_library_id;
+typedef struct ladder_library {
+    const char *missing; /* why this build has no such library; else NULL */
+    /* NULL for NCCL, which transport_nccl.c starts. find: false, with the reason, where the library is not
+     * here; makes the job's id where that is not NULL, on one rank. All ranks then start with that id and
+     * stop, once in a process. */
+    bool (*find)(ladder_library_id *id, sentence *why);
+    bool (*start)(const ladder_library_id *id, int rank, int ranks, sentence *why);
+    void (*stop)(void);
+    /* Memory for `in` and the flags, as many bytes on all ranks; comm: an ncclComm_t. NULL, with the reason,
+     * where it cannot be. Once all ranks have theirs, all open it, for ranks first, first + 1 .. of the job,
+     * which links call 0, 1 ..; false is the same. destroy is collective. */
+    ladder_window *(*create)(void *comm, int64_t bytes, void **in, sentence *why);
+    bool (*open)(ladder_window *w, int first, int ranks, sentence *why);
+    void (*destroy)(ladder_window **w);
+    int (*exchange)(ladder_window *w, const ladder_direct *link, int count, uint64_t n, device_stream *s);
+} ladder_library;
+extern const ladder_library ladder_nccl, ladder_nvshmem;
 
 LINKAGE_C_END

@@ -7,11 +7,10 @@
 #if WEFT_NCCL && __has_include(<nccl_device.h>)
 
 #include <algorithm>
-#include <dlfcn.h>
 #include <nccl.h>
 #include <nccl_device.h>
 
-#include "device/device_cuda.h"
+#include "ladder/ladder_kernel.cuh"
 
 namespace
 {
@@ -47,91 +46,77 @@ __global__ void __launch_bounds__(THREADS)
     barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
 }
 
-template <typename F> bool find(void *library, const char *name, F **function)
-{
-    *function = (F *)dlsym(library, name);
-    return *function;
-}
+#define CALLS(DO)                \
+    DO(ncclMemAlloc)             \
+    DO(ncclMemFree)              \
+    DO(ncclCommWindowRegister)   \
+    DO(ncclCommWindowDeregister) \
+    DO(ncclDevCommCreate)        \
+    DO(ncclDevCommDestroy)
+LADDER_LIBRARY(CALLS)
 
 } // namespace
 
-struct ladder_nccl {
+struct ladder_window {
     ncclComm_t comm;
     ncclDevComm on_device; /* all 0, as is: */
-    ncclWindow_t window;   /* before ladder_nccl_open */
+    ncclWindow_t window;   /* before it is opened */
     void *memory;
     size_t bytes;
-    decltype(ncclMemAlloc) *alloc;
-    decltype(ncclMemFree) *free;
-    decltype(ncclCommWindowRegister) *open;
-    decltype(ncclCommWindowDeregister) *close;
-    decltype(ncclDevCommCreate) *create;
-    decltype(ncclDevCommDestroy) *destroy;
 };
 
-ladder_nccl *ladder_nccl_create(void *comm, int64_t bytes, void **in, sentence *why)
+static void destroy(ladder_window **window)
 {
-    ladder_nccl *n = new ladder_nccl();
-    void *const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL); /* open: comm comes from it */
-    n->comm = (ncclComm_t)comm, n->bytes = (size_t)bytes;
-    if (!find(library, "ncclMemAlloc", &n->alloc) || !find(library, "ncclMemFree", &n->free) ||
-        !find(library, "ncclCommWindowRegister", &n->open) ||
-        !find(library, "ncclCommWindowDeregister", &n->close) ||
-        !find(library, "ncclDevCommCreate", &n->create) || !find(library, "ncclDevCommDestroy", &n->destroy))
+    ladder_window *w = *window;
+    if (!w) return;
+    if (w->on_device.lsaSize) (void)library.ncclDevCommDestroy(w->comm, &w->on_device);
+    if (w->window) (void)library.ncclCommWindowDeregister(w->comm, w->window);
+    if (w->memory) (void)library.ncclMemFree(w->memory);
+    delete w;
+    *window = nullptr;
+}
+
+static ladder_window *create(void *comm, int64_t bytes, void **in, sentence *why)
+{
+    ladder_window *w = new ladder_window();
+    w->comm = (ncclComm_t)comm, w->bytes = (size_t)bytes;
+    if (!find_library("libnccl.so.2")) /* open: comm comes from it */
         sentence_set(why, "NCCL is older than 2.28");
-    else if (n->alloc(&n->memory, n->bytes) != ncclSuccess)
+    else if (library.ncclMemAlloc(&w->memory, w->bytes) != ncclSuccess)
         sentence_set(why, "NCCL has no memory for a window of %lld bytes", (long long)bytes);
-    else return *in = n->memory, n;
-    ladder_nccl_destroy(&n);
+    else return *in = w->memory, w;
+    destroy(&w);
     return nullptr;
 }
 
-bool ladder_nccl_open(ladder_nccl *n, int ranks, sentence *why)
+static bool open(ladder_window *w, int first, int ranks, sentence *why)
 {
     ncclDevCommRequirements wanted = {};
     wanted.lsaBarrierCount = BLOCKS;
-    if (n->open(n->comm, n->memory, n->bytes, &n->window, NCCL_WIN_COLL_SYMMETRIC) != ncclSuccess)
+    if (library.ncclCommWindowRegister(w->comm, w->memory, w->bytes, &w->window, NCCL_WIN_COLL_SYMMETRIC) !=
+        ncclSuccess)
         return sentence_refuse(why, "NCCL makes no window of this memory");
-    if (n->create(n->comm, &wanted, &n->on_device) != ncclSuccess)
+    if (library.ncclDevCommCreate(w->comm, &wanted, &w->on_device) != ncclSuccess)
         return sentence_refuse(why, "NCCL has no device API here");
-    if (n->on_device.lsaSize == ranks) return true;
-    return sentence_refuse(why, "NCCL reaches the memory of %d of %d ranks", n->on_device.lsaSize, ranks);
+    if (w->on_device.lsaSize == ranks) return true;
+    return sentence_refuse(why, "NCCL reaches the memory of %d of %d ranks", w->on_device.lsaSize, ranks);
 }
 
-void ladder_nccl_destroy(ladder_nccl **nccl)
-{
-    ladder_nccl *n = *nccl;
-    if (!n) return;
-    if (n->on_device.lsaSize) (void)n->destroy(n->comm, &n->on_device);
-    if (n->window) (void)n->close(n->comm, n->window);
-    if (n->memory) (void)n->free(n->memory);
-    delete n;
-    *nccl = nullptr;
-}
-
-int ladder_nccl_exchange(ladder_nccl *n, const ladder_direct *link, int count, device_stream *s)
+static int exchange(ladder_window *w, const ladder_direct *link, int count, uint64_t n, device_stream *s)
 {
     messages all = {};
     int64_t bytes = 0;
     for (all.count = 0; all.count < count; bytes += link[all.count++].bytes)
         all.of[all.count] = link[all.count];
     const int64_t blocks = std::min<int64_t>(bytes / BLOCK_BYTES + 1, BLOCKS);
-    exchange_kernel<<<(unsigned)blocks, THREADS, 0, device_cuda_stream(s)>>>(all, n->window, n->on_device);
+    exchange_kernel<<<(unsigned)blocks, THREADS, 0, device_cuda_stream(s)>>>(all, w->window, w->on_device);
     return cudaGetLastError();
 }
 
+const ladder_library ladder_nccl = { nullptr, nullptr, nullptr, nullptr, create, open, destroy, exchange };
+
 #else
 
-ladder_nccl *ladder_nccl_create(void *comm, int64_t bytes, void **in, sentence *why)
-{
-    sentence_set(why, "this weft was built without the device API of NCCL 2.28");
-    return nullptr;
-}
-
-bool ladder_nccl_open(ladder_nccl *n, int ranks, sentence *why) { return false; }
-
-void ladder_nccl_destroy(ladder_nccl **n) {}
-
-int ladder_nccl_exchange(ladder_nccl *n, const ladder_direct *link, int count, device_stream *s) { return 1; }
+const ladder_library ladder_nccl = { "this weft was built without the device API of NCCL 2.28" };
 
 #endif

@@ -8,12 +8,11 @@
 
 #if __has_include(<nvshmem_host.h>)
 
-#include <dlfcn.h>
 #include <nvshmem_host.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/device_cuda.h"
+#include "ladder/ladder_kernel.cuh"
 
 namespace
 {
@@ -30,25 +29,23 @@ namespace
     DO(nvshmemx_signal_op_on_stream)         \
     DO(nvshmemx_signal_wait_until_on_stream) \
     DO(nvshmemx_putmem_signal_on_stream)
+LADDER_LIBRARY(CALLS)
 
-#define MEMBER(NAME) decltype(::NAME) *NAME;
-#define FIND(NAME) found = found && (library.NAME = (decltype(::NAME) *)dlsym(handle, #NAME));
-struct {
-    CALLS(MEMBER)
-} library;
 bool started;
-
-static_assert(sizeof(ladder_nvshmem_id) == sizeof(nvshmemx_uniqueid_t));
+static_assert(sizeof(ladder_library_id) == sizeof(nvshmemx_uniqueid_t));
 
 } // namespace
 
-bool ladder_nvshmem_find(ladder_nvshmem_id *id, sentence *why)
+struct ladder_window {
+    void *in;
+    int first, ranks; /* 0 before it is opened */
+};
+
+static bool find(ladder_library_id *id, sentence *why)
 {
     nvshmemx_uniqueid_t made = NVSHMEMX_UNIQUEID_INITIALIZER;
-    void *const handle = dlopen("libnvshmem_host.so.3", RTLD_NOW | RTLD_LOCAL);
-    bool found = handle != nullptr;
-    CALLS(FIND)
-    if (!found) return sentence_refuse(why, "the library cannot be opened: %s", dlerror());
+    if (!find_library("libnvshmem_host.so.3"))
+        return sentence_refuse(why, "the library cannot be opened: %s", dlerror());
     /* it looks for network cards else, and does not start where it finds none that it knows */
     (void)setenv("NVSHMEM_REMOTE_TRANSPORT", "none", 0);
     if (id && library.nvshmemx_get_uniqueid(&made) != 0)
@@ -57,7 +54,7 @@ bool ladder_nvshmem_find(ladder_nvshmem_id *id, sentence *why)
     return true;
 }
 
-bool ladder_nvshmem_start(const ladder_nvshmem_id *id, int rank, int ranks, sentence *why)
+static bool start(const ladder_library_id *id, int rank, int ranks, sentence *why)
 {
     nvshmemx_init_attr_t how = NVSHMEMX_INIT_ATTR_INITIALIZER;
     nvshmemx_uniqueid_t made;
@@ -69,60 +66,59 @@ bool ladder_nvshmem_start(const ladder_nvshmem_id *id, int rank, int ranks, sent
     return started || sentence_refuse(why, "NVSHMEM does not start; NVSHMEM_DEBUG=INFO says more");
 }
 
-void ladder_nvshmem_stop(void)
+static void stop(void)
 {
     if (started) library.nvshmemx_hostlib_finalize();
     started = false;
 }
 
-void *ladder_nvshmem_alloc(int64_t bytes, int ranks, sentence *why)
+static ladder_window *create(void *comm, int64_t bytes, void **in, sentence *why)
 {
-    void *const in = library.nvshmem_malloc((size_t)bytes);
-    int reached = 0;
-    if (!in) return sentence_set(why, "NVSHMEM has no %lld bytes", (long long)bytes), nullptr;
-    while (reached < ranks && library.nvshmem_ptr(in, reached)) reached++;
-    if (reached == ranks) return in;
-    return sentence_set(why, "NVSHMEM does not reach the memory of rank %d", reached), nullptr;
+    *in = library.nvshmem_malloc((size_t)bytes);
+    if (*in) return new ladder_window{ *in, 0, 0 };
+    return sentence_set(why, "NVSHMEM has no %lld bytes", (long long)bytes), nullptr;
 }
 
-void ladder_nvshmem_free(void *in)
+static bool open(ladder_window *w, int first, int ranks, sentence *why)
 {
-    if (in) library.nvshmem_free(in);
+    w->first = first, w->ranks = ranks;
+    for (int rank = first; rank < first + ranks; rank++)
+        if (!library.nvshmem_ptr(w->in, rank))
+            return sentence_refuse(why, "NVSHMEM does not reach the memory of rank %d", rank);
+    return true;
+}
+
+/* Waits for all ranks, if they all have it. */
+static void destroy(ladder_window **w)
+{
+    if (*w && (*w)->ranks) library.nvshmem_free((*w)->in);
+    delete *w;
+    *w = nullptr;
 }
 
 /* All questions are asked before any is waited for, and all rows leave before any are: streams of ranks that
  * exchange twice with each other never wait crosswise. */
-int ladder_nvshmem_exchange(const ladder_direct *link, int count, uint64_t n, device_stream *s)
+static int exchange(ladder_window *w, const ladder_direct *link, int count, uint64_t n, device_stream *s)
 {
     cudaStream_t const stream = device_cuda_stream(s);
     for (const ladder_direct *l = link; l < link + count; l++)
-        library.nvshmemx_signal_op_on_stream(&l->flags_there->free, n, NVSHMEM_SIGNAL_SET, l->rank, stream);
+        library.nvshmemx_signal_op_on_stream(&l->flags_there->free, n, NVSHMEM_SIGNAL_SET, w->first + l->rank,
+                                             stream);
     for (const ladder_direct *l = link; l < link + count; l++)
         library.nvshmemx_signal_wait_until_on_stream(&l->flags_here->free, NVSHMEM_CMP_GE, n, stream);
     for (const ladder_direct *l = link; l < link + count; l++)
         library.nvshmemx_putmem_signal_on_stream(l->there, l->here, (size_t)l->bytes,
-                                                 &l->flags_there->arrived, n, NVSHMEM_SIGNAL_SET, l->rank,
-                                                 stream);
+                                                 &l->flags_there->arrived, n, NVSHMEM_SIGNAL_SET,
+                                                 w->first + l->rank, stream);
     for (const ladder_direct *l = link; l < link + count; l++)
         library.nvshmemx_signal_wait_until_on_stream(&l->flags_here->arrived, NVSHMEM_CMP_GE, n, stream);
     return cudaGetLastError();
 }
 
+const ladder_library ladder_nvshmem = { nullptr, find, start, stop, create, open, destroy, exchange };
+
 #else
 
-bool ladder_nvshmem_find(ladder_nvshmem_id *id, sentence *why)
-{
-    return sentence_refuse(why, "this weft was built without NVSHMEM (make NVSHMEM_HOME=DIR)");
-}
-
-bool ladder_nvshmem_start(const ladder_nvshmem_id *id, int rank, int ranks, sentence *why) { return false; }
-
-void ladder_nvshmem_stop(void) {}
-
-void *ladder_nvshmem_alloc(int64_t bytes, int ranks, sentence *why) { return nullptr; }
-
-void ladder_nvshmem_free(void *in) {}
-
-int ladder_nvshmem_exchange(const ladder_direct *link, int count, uint64_t n, device_stream *s) { return 1; }
+const ladder_library ladder_nvshmem = { "this weft was built without NVSHMEM (make NVSHMEM_HOME=DIR)" };
 
 #endif

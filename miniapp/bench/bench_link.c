@@ -21,8 +21,9 @@ typedef struct bench_link {
     bench_link_by by;
     bool sends, receives;
     char *out, *in;
-    peer *peer; /* owner of `in`, if not NULL, as is: */
-    ladder_nccl *nccl;
+    peer *peer;                    /* owner of `in`, if not NULL, as is: */
+    const ladder_library *library; /* of the window */
+    ladder_window *window;
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
     /* Flags lie behind `in`. A stream and its event for each message: copies go beside each other. */
     ladder_direct direct[BENCH_LINK_MESSAGES_MAX];
@@ -82,52 +83,47 @@ static bool maps_theirs(bench_link *l, sentence *why)
     return true;
 }
 
-static bool opens_windows(bench_link *l, sentence *why)
-{
 #if WEFT_CUDA
-    const transport_links on = { .kind = TRANSPORT_NCCL, .d = l->d, .comm = l->comm };
-    message_nccl *const comm = message_nccl_of(&on, why);
-    if (!agree_or_say(comm != NULL, why, l->world->top->comm)) return false;
-    l->nccl = ladder_nccl_create(comm, l->bytes, (void **)&l->in, why);
-    if (agree_or_say(l->nccl != NULL, why, l->world->top->comm) &&
-        agree_or_say(ladder_nccl_open(l->nccl, ranks_count(l->comm), why), why, l->world->top->comm))
-        return true;
-    ladder_nccl_destroy(&l->nccl);
-#endif
-    return false;
-}
-
-#if WEFT_CUDA
-static bool starts_nvshmem(const topology *top, sentence *why)
-{
-    ladder_nvshmem_id id = { { 0 } };
-    bool ok = top->ranks_on_device == 1 || sentence_refuse(why, "ranks that share a GPU wait in vain");
-    ok = ok && ladder_nvshmem_find(top->rank == 0 ? &id : NULL, why);
-    if (!agree_or_say(ok, why, top->comm)) return false;
-    MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, top->comm));
-    return agree_or_say(ladder_nvshmem_start(&id, top->rank, top->ranks, why), why, top->comm);
-}
-#endif
-
 /* NVSHMEM is started once; bench_world_destroy stops it. */
-static bool takes_nvshmem(bench_link *l, sentence *why)
+static bool runs_nvshmem(const topology *top, sentence *why)
 {
-#if WEFT_CUDA
     static bool asked, runs;
     static sentence refused;
-    const topology *const top = l->world->top;
-    const size_t flag_bytes = sizeof(ladder_direct_flags) * (size_t)l->count;
-    if (!asked) runs = starts_nvshmem(top, &refused);
+    ladder_library_id id = { { 0 } };
+    bool ok = top->ranks_on_device == 1 || sentence_refuse(&refused, "ranks that share a GPU wait in vain");
+    if (!asked) ok = ok && ladder_nvshmem.find(top->rank == 0 ? &id : NULL, &refused);
+    if (!asked && agree_or_say(ok, &refused, top->comm)) {
+        MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, top->comm));
+        runs = agree_or_say(ladder_nvshmem.start(&id, top->rank, top->ranks, &refused), &refused, top->comm);
+    }
     asked = true;
-    if (!runs) return sentence_refuse(why, "%s", refused.text);
-    l->in = ladder_nvshmem_alloc(l->bytes + (int64_t)flag_bytes, top->ranks, why);
-    if (!agree_or_say(l->in != NULL, why, top->comm)) return false;
-    for (int i = 0; i < l->count; i++) l->theirs[i] = l->in;
-    DEVICE_CALL(l->d, fill_bytes, l->in + l->bytes, 0, flag_bytes, l->stream);
-    return true;
-#else
-    return false;
+    return runs || sentence_refuse(why, "%s", refused.text);
+}
 #endif
+
+/* Memory of a library's own, with flags. */
+static bool opens_window(bench_link *l, sentence *why)
+{
+    bool ok = false;
+#if WEFT_CUDA
+    const topology *const top = l->world->top;
+    const transport_links on = { .kind = TRANSPORT_NCCL, .d = l->d, .comm = l->comm };
+    const size_t flag_bytes = sizeof(ladder_direct_flags) * (size_t)l->count;
+    void *comm = NULL;
+    l->library = l->by == BENCH_LINK_NCCL ? &ladder_nccl : &ladder_nvshmem;
+    if (l->library->missing) return sentence_refuse(why, "%s", l->library->missing);
+    if (l->by == BENCH_LINK_NCCL) ok = (comm = message_nccl_of(&on, why)) != NULL;
+    else ok = runs_nvshmem(top, why);
+    if (!agree_or_say(ok, why, top->comm)) return false;
+    l->window = l->library->create(comm, l->bytes + (int64_t)flag_bytes, (void **)&l->in, why);
+    ok = agree_or_say(l->window != NULL, why, top->comm) &&
+         agree_or_say(l->library->open(l->window, top->rank - l->rank, ranks_count(l->comm), why), why,
+                      top->comm);
+    if (!ok) l->library->destroy(&l->window);
+    for (int i = 0; i < l->count; i++) l->theirs[i] = l->in;
+    if (ok) DEVICE_CALL(l->d, fill_bytes, l->in + l->bytes, 0, flag_bytes, l->stream);
+#endif
+    return ok;
 }
 
 /* Others' memory where every rank reaches it, on all ranks or none; the host device always takes messages. */
@@ -135,8 +131,7 @@ static bool choose_way(bench_link *l, device_memory *memory, sentence *why)
 {
     const bool gpu = l->d->kind == DEVICE_CUDA;
     *memory = DEVICE_MEMORY_DEVICE;
-    if (l->by == BENCH_LINK_NCCL) return opens_windows(l, why);
-    if (l->by == BENCH_LINK_NVSHMEM) return takes_nvshmem(l, why);
+    if (l->by >= BENCH_LINK_NCCL) return opens_window(l, why);
     if (l->by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
     const bool reached = gpu && l->by != BENCH_LINK_MESSAGES && maps_theirs(l, why);
     if (reached || tells_others(l)) return reached;
@@ -168,20 +163,17 @@ static void fill(bench_link *l)
 static void make_direct(bench_link *l)
 {
     device *d = l->d;
-    const bool nvshmem = l->by == BENCH_LINK_NVSHMEM;
     DEVICE_CALL(d, event_create, false, &l->begun);
     for (int i = 0; i < l->count; i++) {
         const int back = l->count - 1 - i;
-        ladder_direct *m = &l->direct[i];
-        *m = (ladder_direct){ .here = l->out + l->at[i],
-                              .bytes = message_align(l->message[i].bytes),
-                              .rank = l->message[i].rank + (nvshmem ? l->world->top->rank - l->rank : 0),
-                              .at = l->at[back] };
-        if (!l->nccl) {
-            m->there = l->theirs[i] + m->at;
-            m->flags_there = (ladder_direct_flags *)(void *)(l->theirs[i] + l->bytes) + back;
-            m->flags_here = (ladder_direct_flags *)(void *)(l->in + l->bytes) + i;
-        }
+        l->direct[i] =
+            (ladder_direct){ .here = l->out + l->at[i],
+                             .bytes = message_align(l->message[i].bytes),
+                             .there = l->theirs[i] + l->at[back],
+                             .flags_there = (ladder_direct_flags *)(void *)(l->theirs[i] + l->bytes) + back,
+                             .flags_here = (ladder_direct_flags *)(void *)(l->in + l->bytes) + i,
+                             .rank = l->message[i].rank,
+                             .at = l->at[back] };
         DEVICE_CALL(d, stream_create, false, &l->beside[i]);
         DEVICE_CALL(d, event_create, false, &l->copied[i]);
     }
@@ -238,8 +230,7 @@ void bench_link_destroy(ladder_case *c)
     if (tells_others(l)) DEVICE_CALL(l->d, event_destroy, &l->begun);
     peer_destroy(&l->peer);
 #if WEFT_CUDA
-    if (l->by == BENCH_LINK_NVSHMEM) ladder_nvshmem_free(l->in);
-    ladder_nccl_destroy(&l->nccl);
+    if (l->window) l->library->destroy(&l->window);
 #endif
 }
 
@@ -270,12 +261,8 @@ static void run_direct(bench_link *l)
 #if WEFT_CUDA
     device *d = l->d;
     const uint64_t n = ++l->exchanges;
-    if (l->nccl) {
-        DEVICE_CHECK(d, ladder_nccl_exchange(l->nccl, l->direct, l->count, l->stream));
-        return;
-    }
-    if (l->by == BENCH_LINK_NVSHMEM) {
-        DEVICE_CHECK(d, ladder_nvshmem_exchange(l->direct, l->count, n, l->stream));
+    if (l->window) {
+        DEVICE_CHECK(d, l->library->exchange(l->window, l->direct, l->count, n, l->stream));
         return;
     }
     if (l->by == BENCH_LINK_BULK) {

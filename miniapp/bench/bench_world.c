@@ -18,7 +18,7 @@ bench_world bench_world_create(const topology *top, const char *dir)
 void bench_world_destroy(bench_world *w)
 {
 #if WEFT_CUDA
-    ladder_nvshmem_stop();
+    if (!ladder_nvshmem.missing) ladder_nvshmem.stop();
 #endif
     MPI_CHECK(MPI_Comm_free(&w->pairs));
 }
