@@ -8,8 +8,6 @@
 
 LINKAGE_C_BEGIN
 
-enum { LADDER_DIRECT_MAX = 8 };
-
 /* The two ends of a link tell each other by these, in memory that both have mapped; zeros before the first
  * exchange. */
 typedef struct ladder_direct_flags {
@@ -28,14 +26,21 @@ typedef struct ladder_direct {
     int64_t at; /* .. and the offset of `there` in its memory */
 } ladder_direct;
 
+/* All links of a rank, by value, since kernels take them so. */
+enum { LADDER_LINKS_MAX = 8 };
+typedef struct ladder_links {
+    ladder_direct of[LADDER_LINKS_MAX];
+    int count;
+} ladder_links;
+
 /* Exchange n = 1, 2 .. over all links, enqueued on s. begin: tells all neighbours that their writes may come,
  * and waits until this rank's may. end, behind the writes: tells them that all is there, and waits for
  * theirs. Return an error code of the CUDA device. */
-int ladder_direct_begin(const ladder_direct *link, int count, uint64_t n, device_stream *s);
-int ladder_direct_end(const ladder_direct *link, int count, uint64_t n, device_stream *s);
+int ladder_direct_begin(const ladder_links *all, uint64_t n, device_stream *s);
+int ladder_direct_end(const ladder_links *all, uint64_t n, device_stream *s);
 /* Both, and between them bulk stores by a few thread blocks for each link. Needs compute capability 9.0: else
  * an error, which count = 0 asks for alone. */
-int ladder_direct_bulk(const ladder_direct *link, int count, uint64_t n, device_stream *s);
+int ladder_direct_bulk(const ladder_links *all, uint64_t n, device_stream *s);
 
 /* The same through a library that maps memory of its own for all ranks. `there` and the flags there are then
  * addresses in this rank's own memory, which stand for the same place in a neighbour's. */
@@ -57,7 +62,7 @@ typedef struct ladder_library {
     ladder_window *(*create)(void *comm, int64_t bytes, void **in, sentence *why);
     bool (*open)(ladder_window *w, int first, int ranks, sentence *why);
     void (*destroy)(ladder_window **w);
-    int (*exchange)(ladder_window *w, const ladder_direct *link, int count, uint64_t n, device_stream *s);
+    int (*exchange)(ladder_window *w, const ladder_links *all, uint64_t n, device_stream *s);
 } ladder_library;
 extern const ladder_library ladder_nccl, ladder_nvshmem;
 

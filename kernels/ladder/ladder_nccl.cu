@@ -17,13 +17,8 @@ namespace
 
 enum { BLOCKS = 64, THREADS = 512, LOADS = 4, BLOCK_BYTES = 16 * THREADS * LOADS };
 
-struct messages {
-    ladder_direct of[LADDER_DIRECT_MAX];
-    int count;
-};
-
 __global__ void __launch_bounds__(THREADS)
-    exchange_kernel(const __grid_constant__ messages all, ncclWindow_t window,
+    exchange_kernel(const __grid_constant__ ladder_links all, ncclWindow_t window,
                     const __grid_constant__ ncclDevComm comm)
 {
     ncclLsaBarrierSession<ncclCoopCta> barrier(ncclCoopCta(), comm, ncclTeamTagLsa(), blockIdx.x);
@@ -102,14 +97,12 @@ static bool open(ladder_window *w, int first, int ranks, sentence *why)
     return sentence_refuse(why, "NCCL reaches the memory of %d of %d ranks", w->on_device.lsaSize, ranks);
 }
 
-static int exchange(ladder_window *w, const ladder_direct *link, int count, uint64_t n, device_stream *s)
+static int exchange(ladder_window *w, const ladder_links *all, uint64_t n, device_stream *s)
 {
-    messages all = {};
     int64_t bytes = 0;
-    for (all.count = 0; all.count < count; bytes += link[all.count++].bytes)
-        all.of[all.count] = link[all.count];
+    for (int i = 0; i < all->count; i++) bytes += all->of[i].bytes;
     const int64_t blocks = std::min<int64_t>(bytes / BLOCK_BYTES + 1, BLOCKS);
-    exchange_kernel<<<(unsigned)blocks, THREADS, 0, device_cuda_stream(s)>>>(all, w->window, w->on_device);
+    exchange_kernel<<<(unsigned)blocks, THREADS, 0, device_cuda_stream(s)>>>(*all, w->window, w->on_device);
     return cudaGetLastError();
 }
 

@@ -98,19 +98,20 @@ static void destroy(ladder_window **w)
 
 /* All questions are asked before any is waited for, and all rows leave before any are: streams of ranks that
  * exchange twice with each other never wait crosswise. */
-static int exchange(ladder_window *w, const ladder_direct *link, int count, uint64_t n, device_stream *s)
+static int exchange(ladder_window *w, const ladder_links *all, uint64_t n, device_stream *s)
 {
+    const ladder_direct *const end = all->of + all->count;
     cudaStream_t const stream = device_cuda_stream(s);
-    for (const ladder_direct *l = link; l < link + count; l++)
+    for (const ladder_direct *l = all->of; l < end; l++)
         library.nvshmemx_signal_op_on_stream(&l->flags_there->free, n, NVSHMEM_SIGNAL_SET, w->first + l->rank,
                                              stream);
-    for (const ladder_direct *l = link; l < link + count; l++)
+    for (const ladder_direct *l = all->of; l < end; l++)
         library.nvshmemx_signal_wait_until_on_stream(&l->flags_here->free, NVSHMEM_CMP_GE, n, stream);
-    for (const ladder_direct *l = link; l < link + count; l++)
+    for (const ladder_direct *l = all->of; l < end; l++)
         library.nvshmemx_putmem_signal_on_stream(l->there, l->here, (size_t)l->bytes,
                                                  &l->flags_there->arrived, n, NVSHMEM_SIGNAL_SET,
                                                  w->first + l->rank, stream);
-    for (const ladder_direct *l = link; l < link + count; l++)
+    for (const ladder_direct *l = all->of; l < end; l++)
         library.nvshmemx_signal_wait_until_on_stream(&l->flags_here->arrived, NVSHMEM_CMP_GE, n, stream);
     return cudaGetLastError();
 }

@@ -26,7 +26,7 @@ typedef struct bench_link {
     ladder_window *window;
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
     /* Flags lie behind `in`. A stream and its event for each message: copies go beside each other. */
-    ladder_direct direct[BENCH_LINK_MESSAGES_MAX];
+    ladder_links direct;
     uint64_t exchanges;
     device_stream *beside[BENCH_LINK_MESSAGES_MAX];
     device_event *begun, *copied[BENCH_LINK_MESSAGES_MAX];
@@ -63,7 +63,7 @@ static bool stores_in_bulk(const bench_link *l, sentence *why)
 {
     bool can = false;
 #if WEFT_CUDA
-    can = ladder_direct_bulk(NULL, 0, 0, NULL) == 0;
+    can = ladder_direct_bulk(&l->direct, 0, NULL) == 0;
 #endif
     if (!can) sentence_set(why, "bulk stores need compute capability 9.0");
     return agree_or_say(can, why, l->world->top->comm);
@@ -166,7 +166,7 @@ static void make_direct(bench_link *l)
     DEVICE_CALL(d, event_create, false, &l->begun);
     for (int i = 0; i < l->count; i++) {
         const int back = l->count - 1 - i;
-        l->direct[i] =
+        l->direct.of[l->direct.count++] =
             (ladder_direct){ .here = l->out + l->at[i],
                              .bytes = message_align(l->message[i].bytes),
                              .there = l->theirs[i] + l->at[back],
@@ -262,23 +262,23 @@ static void run_direct(bench_link *l)
     device *d = l->d;
     const uint64_t n = ++l->exchanges;
     if (l->window) {
-        DEVICE_CHECK(d, l->library->exchange(l->window, l->direct, l->count, n, l->stream));
+        DEVICE_CHECK(d, l->library->exchange(l->window, &l->direct, n, l->stream));
         return;
     }
     if (l->by == BENCH_LINK_BULK) {
-        DEVICE_CHECK(d, ladder_direct_bulk(l->direct, l->count, n, l->stream));
+        DEVICE_CHECK(d, ladder_direct_bulk(&l->direct, n, l->stream));
         return;
     }
-    DEVICE_CHECK(d, ladder_direct_begin(l->direct, l->count, n, l->stream));
+    DEVICE_CHECK(d, ladder_direct_begin(&l->direct, n, l->stream));
     DEVICE_CALL(d, event_record, l->begun, l->stream);
     for (int i = 0; i < l->count; i++) {
-        const ladder_direct *m = &l->direct[i];
+        const ladder_direct *m = &l->direct.of[i];
         DEVICE_CALL(d, event_wait, l->begun, l->beside[i]);
         DEVICE_CALL(d, copy, m->there, m->here, (size_t)m->bytes, l->beside[i]);
         DEVICE_CALL(d, event_record, l->copied[i], l->beside[i]);
         DEVICE_CALL(d, event_wait, l->copied[i], l->stream);
     }
-    DEVICE_CHECK(d, ladder_direct_end(l->direct, l->count, n, l->stream));
+    DEVICE_CHECK(d, ladder_direct_end(&l->direct, n, l->stream));
 #endif
 }
 
