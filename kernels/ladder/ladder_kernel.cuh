@@ -2,8 +2,6 @@
  * of tables. */
 #pragma once
 
-#include <dlfcn.h>
-
 #include "core/cell.h"
 #include "device/device_cuda.h"
 #include "ladder/ladder.h"
@@ -113,20 +111,6 @@ int ladder_upload(ladder_case *c, const double *values, const float (&to32)[COUN
     if (!code) code = cudaMemcpyToSymbolAsync((const void *)to64, values, sizeof to64, 0, in, stream);
     return code ? code : cudaStreamSynchronize(stream);
 }
-
-/* Functions of a library that is opened when first asked for. CALLS(DO) lists them: find_library finds them
- * in that file, and `library` has them as members. */
-#define LADDER_LIBRARY_MEMBER(NAME) decltype(::NAME) *NAME;
-#define LADDER_LIBRARY_FIND(NAME) &&(library.NAME = (decltype(::NAME) *)dlsym(handle, #NAME))
-#define LADDER_LIBRARY(CALLS)                                     \
-    struct {                                                      \
-        CALLS(LADDER_LIBRARY_MEMBER)                              \
-    } library;                                                    \
-    bool find_library(const char *file)                           \
-    {                                                             \
-        void *const handle = dlopen(file, RTLD_NOW | RTLD_LOCAL); \
-        return handle CALLS(LADDER_LIBRARY_FIND);                 \
-    }
 
 /* ---- rows of tables ---- */
 

@@ -10,7 +10,8 @@
 #include <nccl.h>
 #include <nccl_device.h>
 
-#include "ladder/ladder_kernel.cuh"
+#include "device/device_cuda.h"
+#include "device/library.h"
 
 namespace
 {
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(THREADS)
     DO(ncclCommWindowDeregister) \
     DO(ncclDevCommCreate)        \
     DO(ncclDevCommDestroy)
-LADDER_LIBRARY(CALLS)
+LIBRARY(CALLS)
 
 } // namespace
 

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ladder/ladder_kernel.cuh"
+#include "device/device_cuda.h"
+#include "device/library.h"
 
 namespace
 {
@@ -29,7 +30,7 @@ namespace
     DO(nvshmemx_signal_op_on_stream)         \
     DO(nvshmemx_signal_wait_until_on_stream) \
     DO(nvshmemx_putmem_signal_on_stream)
-LADDER_LIBRARY(CALLS)
+LIBRARY(CALLS)
 
 bool started;
 static_assert(sizeof(ladder_library_id) == sizeof(nvshmemx_uniqueid_t));
