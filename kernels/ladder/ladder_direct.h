@@ -44,7 +44,9 @@ int ladder_direct_bulk(const ladder_links *all, uint64_t n, device_stream *s);
 
 /* The same through a library that maps memory of its own for all ranks. `there` and the flags there are then
  * addresses in this rank's own memory, which stand for the same place in a neighbour's. */
-typedef struct ladder_window ladder_window;
+typedef struct ladder_window { /* begins what a library keeps of it */
+    void *memory;
+} ladder_window;
 typedef struct ladder_library_id {
     char bytes[128];
 } ladder_library_id;
@@ -56,10 +58,10 @@ typedef struct ladder_library {
     bool (*find)(ladder_library_id *id, sentence *why);
     bool (*start)(const ladder_library_id *id, int rank, int ranks, sentence *why);
     void (*stop)(void);
-    /* Memory for `in` and the flags, as many bytes on all ranks; comm: an ncclComm_t. NULL, with the reason,
-     * where it cannot be. Once all ranks have theirs, all open it, for ranks first, first + 1 .. of the job,
-     * which links call 0, 1 ..; false is the same. destroy is collective. */
-    ladder_window *(*create)(void *comm, int64_t bytes, void **in, sentence *why);
+    /* Memory of as many bytes on all ranks; comm: an ncclComm_t. NULL, with the reason, where it cannot be.
+     * Once all ranks have theirs, all open it, for ranks first, first + 1 .. of the job, which links call 0,
+     * 1 ..; false is the same. destroy is collective. */
+    ladder_window *(*create)(void *comm, int64_t bytes, sentence *why);
     bool (*open)(ladder_window *w, int first, int ranks, sentence *why);
     void (*destroy)(ladder_window **w);
     int (*exchange)(ladder_window *w, const ladder_links *all, uint64_t n, device_stream *s);

@@ -51,61 +51,61 @@ __global__ void __launch_bounds__(THREADS)
     DO(ncclDevCommDestroy)
 LIBRARY(CALLS)
 
-} // namespace
-
-struct ladder_window {
+struct window : ladder_window {
+    size_t bytes;
     ncclComm_t comm;
     ncclDevComm on_device; /* all 0, as is: */
-    ncclWindow_t window;   /* before it is opened */
-    void *memory;
-    size_t bytes;
+    ncclWindow_t mapped;   /* before it is opened */
 };
 
-static void destroy(ladder_window **window)
+void destroy(ladder_window **w)
 {
-    ladder_window *w = *window;
-    if (!w) return;
-    if (w->on_device.lsaSize) (void)library.ncclDevCommDestroy(w->comm, &w->on_device);
-    if (w->window) (void)library.ncclCommWindowDeregister(w->comm, w->window);
-    if (w->memory) (void)library.ncclMemFree(w->memory);
-    delete w;
-    *window = nullptr;
+    window *n = (window *)*w;
+    if (!n) return;
+    if (n->on_device.lsaSize) (void)library.ncclDevCommDestroy(n->comm, &n->on_device);
+    if (n->mapped) (void)library.ncclCommWindowDeregister(n->comm, n->mapped);
+    if (n->memory) (void)library.ncclMemFree(n->memory);
+    delete n;
+    *w = nullptr;
 }
 
-static ladder_window *create(void *comm, int64_t bytes, void **in, sentence *why)
+ladder_window *create(void *comm, int64_t bytes, sentence *why)
 {
-    ladder_window *w = new ladder_window();
-    w->comm = (ncclComm_t)comm, w->bytes = (size_t)bytes;
+    ladder_window *w = new window{ {}, (size_t)bytes, (ncclComm_t)comm, {}, {} };
     if (!find_library("libnccl.so.2")) /* open: comm comes from it */
         sentence_set(why, "NCCL is older than 2.28");
-    else if (library.ncclMemAlloc(&w->memory, w->bytes) != ncclSuccess)
+    else if (library.ncclMemAlloc(&w->memory, (size_t)bytes) != ncclSuccess)
         sentence_set(why, "NCCL has no memory for a window of %lld bytes", (long long)bytes);
-    else return *in = w->memory, w;
+    else return w;
     destroy(&w);
     return nullptr;
 }
 
-static bool open(ladder_window *w, int first, int ranks, sentence *why)
+bool open(ladder_window *w, int first, int ranks, sentence *why)
 {
+    window *n = (window *)w;
     ncclDevCommRequirements wanted = {};
     wanted.lsaBarrierCount = BLOCKS;
-    if (library.ncclCommWindowRegister(w->comm, w->memory, w->bytes, &w->window, NCCL_WIN_COLL_SYMMETRIC) !=
+    if (library.ncclCommWindowRegister(n->comm, n->memory, n->bytes, &n->mapped, NCCL_WIN_COLL_SYMMETRIC) !=
         ncclSuccess)
         return sentence_refuse(why, "NCCL makes no window of this memory");
-    if (library.ncclDevCommCreate(w->comm, &wanted, &w->on_device) != ncclSuccess)
+    if (library.ncclDevCommCreate(n->comm, &wanted, &n->on_device) != ncclSuccess)
         return sentence_refuse(why, "NCCL has no device API here");
-    if (w->on_device.lsaSize == ranks) return true;
-    return sentence_refuse(why, "NCCL reaches the memory of %d of %d ranks", w->on_device.lsaSize, ranks);
+    if (n->on_device.lsaSize == ranks) return true;
+    return sentence_refuse(why, "NCCL reaches the memory of %d of %d ranks", n->on_device.lsaSize, ranks);
 }
 
-static int exchange(ladder_window *w, const ladder_links *all, uint64_t n, device_stream *s)
+int exchange(ladder_window *w, const ladder_links *all, uint64_t, device_stream *s)
 {
+    const window *n = (const window *)w;
     int64_t bytes = 0;
     for (int i = 0; i < all->count; i++) bytes += all->of[i].bytes;
     const int64_t blocks = std::min<int64_t>(bytes / BLOCK_BYTES + 1, BLOCKS);
-    exchange_kernel<<<(unsigned)blocks, THREADS, 0, device_cuda_stream(s)>>>(*all, w->window, w->on_device);
+    exchange_kernel<<<(unsigned)blocks, THREADS, 0, device_cuda_stream(s)>>>(*all, n->mapped, n->on_device);
     return cudaGetLastError();
 }
+
+} // namespace
 
 const ladder_library ladder_nccl = { nullptr, nullptr, nullptr, nullptr, create, open, destroy, exchange };
 

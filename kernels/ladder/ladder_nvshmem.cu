@@ -35,14 +35,11 @@ LIBRARY(CALLS)
 bool started;
 static_assert(sizeof(ladder_library_id) == sizeof(nvshmemx_uniqueid_t));
 
-} // namespace
-
-struct ladder_window {
-    void *in;
+struct window : ladder_window {
     int first, ranks; /* 0 before it is opened */
 };
 
-static bool find(ladder_library_id *id, sentence *why)
+bool find(ladder_library_id *id, sentence *why)
 {
     nvshmemx_uniqueid_t made = NVSHMEMX_UNIQUEID_INITIALIZER;
     if (!find_library("libnvshmem_host.so.3"))
@@ -55,7 +52,7 @@ static bool find(ladder_library_id *id, sentence *why)
     return true;
 }
 
-static bool start(const ladder_library_id *id, int rank, int ranks, sentence *why)
+bool start(const ladder_library_id *id, int rank, int ranks, sentence *why)
 {
     nvshmemx_init_attr_t how = NVSHMEMX_INIT_ATTR_INITIALIZER;
     nvshmemx_uniqueid_t made;
@@ -67,55 +64,60 @@ static bool start(const ladder_library_id *id, int rank, int ranks, sentence *wh
     return started || sentence_refuse(why, "NVSHMEM does not start; NVSHMEM_DEBUG=INFO says more");
 }
 
-static void stop(void)
+/* A barrier of all ranks begins it. One ends the start: all have started, or none. */
+void stop(void)
 {
     if (started) library.nvshmemx_hostlib_finalize();
     started = false;
 }
 
-static ladder_window *create(void *comm, int64_t bytes, void **in, sentence *why)
+ladder_window *create(void *, int64_t bytes, sentence *why)
 {
-    *in = library.nvshmem_malloc((size_t)bytes);
-    if (*in) return new ladder_window{ *in, 0, 0 };
+    void *const memory = library.nvshmem_malloc((size_t)bytes);
+    if (memory) return new window{ { memory }, 0, 0 };
     return sentence_set(why, "NVSHMEM has no %lld bytes", (long long)bytes), nullptr;
 }
 
-static bool open(ladder_window *w, int first, int ranks, sentence *why)
+bool open(ladder_window *w, int first, int ranks, sentence *why)
 {
-    w->first = first, w->ranks = ranks;
+    ((window *)w)->first = first, ((window *)w)->ranks = ranks;
     for (int rank = first; rank < first + ranks; rank++)
-        if (!library.nvshmem_ptr(w->in, rank))
+        if (!library.nvshmem_ptr(w->memory, rank))
             return sentence_refuse(why, "NVSHMEM does not reach the memory of rank %d", rank);
     return true;
 }
 
 /* Waits for all ranks, if they all have it. */
-static void destroy(ladder_window **w)
+void destroy(ladder_window **w)
 {
-    if (*w && (*w)->ranks) library.nvshmem_free((*w)->in);
-    delete *w;
+    window *n = (window *)*w;
+    if (n && n->ranks) library.nvshmem_free(n->memory);
+    delete n;
     *w = nullptr;
 }
 
 /* All questions are asked before any is waited for, and all rows leave before any are: streams of ranks that
  * exchange twice with each other never wait crosswise. */
-static int exchange(ladder_window *w, const ladder_links *all, uint64_t n, device_stream *s)
+int exchange(ladder_window *w, const ladder_links *all, uint64_t n, device_stream *s)
 {
+    const int first = ((const window *)w)->first;
     const ladder_direct *const end = all->of + all->count;
     cudaStream_t const stream = device_cuda_stream(s);
     for (const ladder_direct *l = all->of; l < end; l++)
-        library.nvshmemx_signal_op_on_stream(&l->flags_there->free, n, NVSHMEM_SIGNAL_SET, w->first + l->rank,
+        library.nvshmemx_signal_op_on_stream(&l->flags_there->free, n, NVSHMEM_SIGNAL_SET, first + l->rank,
                                              stream);
     for (const ladder_direct *l = all->of; l < end; l++)
         library.nvshmemx_signal_wait_until_on_stream(&l->flags_here->free, NVSHMEM_CMP_GE, n, stream);
     for (const ladder_direct *l = all->of; l < end; l++)
         library.nvshmemx_putmem_signal_on_stream(l->there, l->here, (size_t)l->bytes,
                                                  &l->flags_there->arrived, n, NVSHMEM_SIGNAL_SET,
-                                                 w->first + l->rank, stream);
+                                                 first + l->rank, stream);
     for (const ladder_direct *l = all->of; l < end; l++)
         library.nvshmemx_signal_wait_until_on_stream(&l->flags_here->arrived, NVSHMEM_CMP_GE, n, stream);
     return cudaGetLastError();
 }
+
+} // namespace
 
 const ladder_library ladder_nvshmem = { nullptr, find, start, stop, create, open, destroy, exchange };
 

@@ -81,18 +81,23 @@ static bool maps_theirs(bench_link *l, sentence *why)
 }
 
 #if WEFT_CUDA
-/* NVSHMEM is started once; bench_world_destroy stops it. */
+/* Once in a process; bench_world_destroy stops it. */
+static bool starts_nvshmem(const topology *top, sentence *why)
+{
+    ladder_library_id id = { { 0 } };
+    const bool alone = top->ranks_on_device == 1;
+    if (!alone) sentence_set(why, "ranks that share a GPU wait in vain");
+    const bool found = alone && ladder_nvshmem.find(top->rank == 0 ? &id : NULL, why);
+    if (!agree_or_say(found, why, top->comm)) return false;
+    MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, top->comm));
+    return agree_or_say(ladder_nvshmem.start(&id, top->rank, top->ranks, why), why, top->comm);
+}
+
 static bool runs_nvshmem(const topology *top, sentence *why)
 {
     static bool asked, runs;
     static sentence refused;
-    ladder_library_id id = { { 0 } };
-    bool ok = top->ranks_on_device == 1 || sentence_refuse(&refused, "ranks that share a GPU wait in vain");
-    if (!asked) ok = ok && ladder_nvshmem.find(top->rank == 0 ? &id : NULL, &refused);
-    if (!asked && agree_or_say(ok, &refused, top->comm)) {
-        MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, top->comm));
-        runs = agree_or_say(ladder_nvshmem.start(&id, top->rank, top->ranks, &refused), &refused, top->comm);
-    }
+    if (!asked) runs = starts_nvshmem(top, &refused);
     asked = true;
     return runs || sentence_refuse(why, "%s", refused.text);
 }
@@ -112,13 +117,17 @@ static bool opens_window(bench_link *l, sentence *why)
     if (l->by == BENCH_LINK_NCCL) ok = (comm = message_nccl_of(&on, why)) != NULL;
     else ok = runs_nvshmem(top, why);
     if (!agree_or_say(ok, why, top->comm)) return false;
-    l->window = l->library->create(comm, l->bytes + (int64_t)flag_bytes, (void **)&l->in, why);
+    l->window = l->library->create(comm, l->bytes + (int64_t)flag_bytes, why);
     ok = agree_or_say(l->window != NULL, why, top->comm) &&
          agree_or_say(l->library->open(l->window, top->rank - l->rank, ranks_count(l->comm), why), why,
                       top->comm);
-    if (!ok) l->library->destroy(&l->window);
+    if (!ok) {
+        l->library->destroy(&l->window);
+        return false;
+    }
+    l->in = l->window->memory;
     for (int i = 0; i < l->count; i++) l->theirs[i] = l->in;
-    if (ok) DEVICE_CALL(l->d, fill_bytes, l->in + l->bytes, 0, flag_bytes, l->stream);
+    DEVICE_CALL(l->d, fill_bytes, l->in + l->bytes, 0, flag_bytes, l->stream);
 #endif
     return ok;
 }
