@@ -141,6 +141,10 @@ NCCL_LIB := $(firstword $(wildcard $(NCCL_HOME)/lib/libnccl.so.2 $(NCCL_HOME)/li
 CUDA_LIBS += $(if $(NCCL_LIB),-Xlinker -rpath -Xlinker $(patsubst %/,%,$(dir $(NCCL_LIB))))
 endif
 
+# So is NVSHMEM's, for a rung of weft bench. NVSHMEM_HOME has lib/ and include/: of NVIDIA's package, or nvidia/nvshmem of the wheel.
+NVSHMEM_INC := $(NVSHMEM_HOME:%=-isystem %/include)
+CUDA_LIBS += $(NVSHMEM_HOME:%=-Xlinker -rpath -Xlinker %/lib)
+
 # One short line a command, numbered; V=1 shows the commands.
 say = $(eval DONE += x)$(if $(V),,@printf '%3d %-5s %s\n' $(words $(DONE)) $(1) $@;)
 
@@ -164,13 +168,14 @@ $(BUILD)/kernels/%.cu.o: kernels/%.cu $(BUILD)/cuda.flags
 NO_SPILLS := $(if $(WERROR),$(if $(DEBUG)$(SANITIZE)$(filter-out 80 90,$(ARCHS)),,-Xptxas --warn-on-spills))
 $(patsubst %.cu,$(BUILD)/%.cu.o,$(filter-out kernels/ladder%,$(wildcard kernels/*/*.cu))): NVFLAGS += $(NO_SPILLS)
 # A row of the ladder's tables names the members that it sets.
-$(BUILD)/kernels/ladder_%.cu.o: NVFLAGS += -Xcompiler -Wno-missing-field-initializers
+$(BUILD)/kernels/ladder%.cu.o: NVFLAGS += -Xcompiler -Wno-missing-field-initializers
 $(BUILD)/comm/%.o: comm/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_comm) -MMD -MP -c -o $@ $<
 $(BUILD)/comm/transports/transport_nccl.o: INC_comm += -DWEFT_NCCL=$(NCCL) $(NCCL_INC)
 $(BUILD)/kernels/ladder/ladder_nccl.cu.o: NVFLAGS += -DWEFT_NCCL=$(NCCL) $(NCCL_INC)
-$(BUILD)/comm/transports/transport_nccl.o $(BUILD)/kernels/ladder/ladder_nccl.cu.o: $(BUILD)/nccl.flags
+$(BUILD)/kernels/ladder/ladder_nvshmem.cu.o: NVFLAGS += $(NVSHMEM_INC)
+$(BUILD)/comm/transports/transport_nccl.o $(patsubst %,$(BUILD)/kernels/ladder/ladder_%.cu.o,nccl nvshmem): $(BUILD)/nccl.flags
 $(BUILD)/io/%.o: io/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_io) -MMD -MP -c -o $@ $<
@@ -208,7 +213,7 @@ $(BUILD)/races/%: tests/io/%.c $(RACES)
 FLAGS_c       := $(CC) $(MPICC) $(filter-out -Werror,$(ALL_CFLAGS)) $(CUDA_INC) $(INC_miniapp)
 FLAGS_cuda    := $(NVCC) $(NVFLAGS) $(GENCODE)
 FLAGS_link    := $(LIBS) $(CUDA_LIBS) $(OBJ)
-FLAGS_nccl    := $(NCCL) $(NCCL_INC)
+FLAGS_nccl    := $(NCCL) $(NCCL_INC) $(NVSHMEM_INC)
 FLAGS_version := $(VERSION) $(GIT)
 $(BUILD)/%.flags: always
 	@mkdir -p $(@D)
@@ -381,6 +386,7 @@ help:
 	@echo 'HDF5_DIR=           folder of an HDF5 that pkg-config does not find: serial, or parallel over the same MPI'
 	@echo 'CUDA_HOME=          folder of CUDA, if nvcc is neither on PATH nor in /usr/local/cuda'
 	@echo 'NCCL=0 NCCL_HOME=   builds without NCCL even if its header is found; folder of NCCL, if neither that of CUDA nor /usr'
+	@echo 'NVSHMEM_HOME=       folder of NVSHMEM, for weft bench halo/nvshmem_pair and nvshmem_ring'
 	@echo 'RANKS=2             number of ranks of make run'
 	@echo 'DEBUG=1             -O1, NaN-poisoned ghosts, fault hooks for the tests     (build/debug)'
 	@echo 'SANITIZE=1          DEBUG with AddressSanitizer and UBSan                   (build/sanitize)'

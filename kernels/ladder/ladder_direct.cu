@@ -5,8 +5,6 @@
  * The bulk kernel keeps STAGES pieces of STAGE_BYTES on their way, from memory to shared memory and from
  * there across the link. It needs one thread and no register per byte: BLOCKS blocks for a link, of 132
  * processors, keep it busy. Plain stores need more: each waits in a register until the link takes it. */
-#include <assert.h>
-
 #include "cuda/async_copy_cuda.cuh"
 #include "cuda/sync_cuda.cuh"
 #include "device/device_cuda.h"
@@ -17,30 +15,16 @@ namespace
 
 enum { STAGES = 4, STAGE_BYTES = 32 << 10, BLOCKS = 16 };
 
-struct links {
-    ladder_direct of[LADDER_DIRECT_MAX];
-    int count;
-};
-
-links links_of(const ladder_direct *link, int count)
-{
-    links all = {};
-    assert(count <= LADDER_DIRECT_MAX);
-    for (int i = 0; i < count; i++) all.of[i] = link[i];
-    all.count = count;
-    return all;
-}
-
 /* ---- the questions, by a thread for each link ---- */
 
-__global__ void begin_kernel(const __grid_constant__ links all, uint64_t n)
+__global__ void begin_kernel(const __grid_constant__ ladder_links all, uint64_t n)
 {
     const ladder_direct &l = all.of[threadIdx.x];
     flag_release(&l.flags_there->free, n);
     while (flag_acquire(&l.flags_here->free) < n) {}
 }
 
-__global__ void end_kernel(const __grid_constant__ links all, uint64_t n)
+__global__ void end_kernel(const __grid_constant__ ladder_links all, uint64_t n)
 {
     const ladder_direct &l = all.of[threadIdx.x];
     flag_release(&l.flags_there->arrived, n);
@@ -111,7 +95,7 @@ __device__ void store_part(const ladder_direct &l, int part)
 }
 
 /* One thread a block. The block that ends last, of those of a link, tells the neighbour. */
-__global__ void __launch_bounds__(32) bulk_kernel(const __grid_constant__ links all, uint64_t n)
+__global__ void __launch_bounds__(32) bulk_kernel(const __grid_constant__ ladder_links all, uint64_t n)
 {
     const ladder_direct &l = all.of[blockIdx.x / BLOCKS];
     const int part = blockIdx.x % BLOCKS;
@@ -129,19 +113,19 @@ __global__ void __launch_bounds__(32) bulk_kernel(const __grid_constant__ links 
 
 } // namespace
 
-int ladder_direct_begin(const ladder_direct *link, int count, uint64_t n, device_stream *s)
+int ladder_direct_begin(const ladder_links *all, uint64_t n, device_stream *s)
 {
-    begin_kernel<<<1, count, 0, device_cuda_stream(s)>>>(links_of(link, count), n);
+    begin_kernel<<<1, all->count, 0, device_cuda_stream(s)>>>(*all, n);
     return cudaGetLastError();
 }
 
-int ladder_direct_end(const ladder_direct *link, int count, uint64_t n, device_stream *s)
+int ladder_direct_end(const ladder_links *all, uint64_t n, device_stream *s)
 {
-    end_kernel<<<1, count, 0, device_cuda_stream(s)>>>(links_of(link, count), n);
+    end_kernel<<<1, all->count, 0, device_cuda_stream(s)>>>(*all, n);
     return cudaGetLastError();
 }
 
-int ladder_direct_bulk(const ladder_direct *link, int count, uint64_t n, device_stream *s)
+int ladder_direct_bulk(const ladder_links *all, uint64_t n, device_stream *s)
 {
     enum { SHARED_BYTES = STAGES * STAGE_BYTES };
     int device, major;
@@ -153,7 +137,7 @@ int ladder_direct_bulk(const ladder_direct *link, int count, uint64_t n, device_
     if (e == cudaSuccess && code.ptxVersion < 90) return cudaErrorNotSupported; /* built for older GPUs */
     if (e == cudaSuccess)
         e = cudaFuncSetAttribute(bulk_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
-    if (e != cudaSuccess || count == 0) return device_cuda_checked(e);
-    bulk_kernel<<<count * BLOCKS, 32, SHARED_BYTES, device_cuda_stream(s)>>>(links_of(link, count), n);
+    if (e != cudaSuccess || all->count == 0) return device_cuda_checked(e);
+    bulk_kernel<<<all->count * BLOCKS, 32, SHARED_BYTES, device_cuda_stream(s)>>>(*all, n);
     return cudaGetLastError();
 }

@@ -8,8 +8,6 @@
 
 LINKAGE_C_BEGIN
 
-enum { LADDER_DIRECT_MAX = 8 };
-
 /* The two ends of a link tell each other by these, in memory that both have mapped; zeros before the first
  * exchange. */
 typedef struct ladder_direct_flags {
@@ -24,26 +22,50 @@ typedef struct ladder_direct {
     const void *here; /* what is sent */
     int64_t bytes;
     ladder_direct_flags *flags_there, *flags_here;
-    int rank;   /* the neighbour, and for NCCL alone, .. */
-    int64_t at; /* .. the offset of `there` in its memory */
+    int rank;   /* the neighbour, .. */
+    int64_t at; /* .. and the offset of `there` in its memory */
 } ladder_direct;
+
+/* All links of a rank, by value, since kernels take them so. */
+enum { LADDER_LINKS_MAX = 8 };
+typedef struct ladder_links {
+    ladder_direct of[LADDER_LINKS_MAX];
+    int count;
+} ladder_links;
 
 /* Exchange n = 1, 2 .. over all links, enqueued on s. begin: tells all neighbours that their writes may come,
  * and waits until this rank's may. end, behind the writes: tells them that all is there, and waits for
  * theirs. Return an error code of the CUDA device. */
-int ladder_direct_begin(const ladder_direct *link, int count, uint64_t n, device_stream *s);
-int ladder_direct_end(const ladder_direct *link, int count, uint64_t n, device_stream *s);
+int ladder_direct_begin(const ladder_links *all, uint64_t n, device_stream *s);
+int ladder_direct_end(const ladder_links *all, uint64_t n, device_stream *s);
 /* Both, and between them bulk stores by a few thread blocks for each link. Needs compute capability 9.0: else
  * an error, which count = 0 asks for alone. */
-int ladder_direct_bulk(const ladder_direct *link, int count, uint64_t n, device_stream *s);
+int ladder_direct_bulk(const ladder_links *all, uint64_t n, device_stream *s);
 
-/* The same by NCCL's device API, into `in`, which has as many bytes on all ranks of comm, an ncclComm_t.
- * NULL, with the reason, where it cannot be; once all ranks have theirs, all open it, and false is the
- * same. */
-typedef struct ladder_nccl ladder_nccl;
-ladder_nccl *ladder_nccl_create(void *comm, int64_t bytes, void **in, sentence *why);
-bool ladder_nccl_open(ladder_nccl *n, int ranks, sentence *why);
-void ladder_nccl_destroy(ladder_nccl **n);
-int ladder_nccl_exchange(ladder_nccl *n, const ladder_direct *link, int count, device_stream *s);
+/* The same through a library that maps memory of its own for all ranks. `there` and the flags there are then
+ * addresses in this rank's own memory, which stand for the same place in a neighbour's. */
+typedef struct ladder_window { /* begins what a library keeps of it */
+    void *memory;
+} ladder_window;
+typedef struct ladder_library_id {
+    char bytes[128];
+} ladder_library_id;
+typedef struct ladder_library {
+    const char *missing; /* why this build has no such library; else NULL */
+    /* NULL for NCCL, which transport_nccl.c starts. find: false, with the reason, where the library is not
+     * here; makes the job's id where that is not NULL, on one rank. All ranks then start with that id and
+     * stop, once in a process. */
+    bool (*find)(ladder_library_id *id, sentence *why);
+    bool (*start)(const ladder_library_id *id, int rank, int ranks, sentence *why);
+    void (*stop)(void);
+    /* Memory of as many bytes on all ranks; comm: an ncclComm_t. NULL, with the reason, where it cannot be.
+     * Once all ranks have theirs, all open it, for ranks first, first + 1 .. of the job, which links call 0,
+     * 1 ..; false is the same. destroy is collective. */
+    ladder_window *(*create)(void *comm, int64_t bytes, sentence *why);
+    bool (*open)(ladder_window *w, int first, int ranks, sentence *why);
+    void (*destroy)(ladder_window **w);
+    int (*exchange)(ladder_window *w, const ladder_links *all, uint64_t n, device_stream *s);
+} ladder_library;
+extern const ladder_library ladder_nccl, ladder_nvshmem;
 
 LINKAGE_C_END

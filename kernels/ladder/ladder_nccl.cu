@@ -7,24 +7,19 @@
 #if WEFT_NCCL && __has_include(<nccl_device.h>)
 
 #include <algorithm>
-#include <dlfcn.h>
 #include <nccl.h>
 #include <nccl_device.h>
 
 #include "device/device_cuda.h"
+#include "device/library.h"
 
 namespace
 {
 
 enum { BLOCKS = 64, THREADS = 512, LOADS = 4, BLOCK_BYTES = 16 * THREADS * LOADS };
 
-struct messages {
-    ladder_direct of[LADDER_DIRECT_MAX];
-    int count;
-};
-
 __global__ void __launch_bounds__(THREADS)
-    exchange_kernel(const __grid_constant__ messages all, ncclWindow_t window,
+    exchange_kernel(const __grid_constant__ ladder_links all, ncclWindow_t window,
                     const __grid_constant__ ncclDevComm comm)
 {
     ncclLsaBarrierSession<ncclCoopCta> barrier(ncclCoopCta(), comm, ncclTeamTagLsa(), blockIdx.x);
@@ -47,91 +42,75 @@ __global__ void __launch_bounds__(THREADS)
     barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
 }
 
-template <typename F> bool find(void *library, const char *name, F **function)
-{
-    *function = (F *)dlsym(library, name);
-    return *function;
-}
+#define CALLS(DO)                \
+    DO(ncclMemAlloc)             \
+    DO(ncclMemFree)              \
+    DO(ncclCommWindowRegister)   \
+    DO(ncclCommWindowDeregister) \
+    DO(ncclDevCommCreate)        \
+    DO(ncclDevCommDestroy)
+LIBRARY(CALLS)
 
-} // namespace
-
-struct ladder_nccl {
+struct window : ladder_window {
+    size_t bytes;
     ncclComm_t comm;
     ncclDevComm on_device; /* all 0, as is: */
-    ncclWindow_t window;   /* before ladder_nccl_open */
-    void *memory;
-    size_t bytes;
-    decltype(ncclMemAlloc) *alloc;
-    decltype(ncclMemFree) *free;
-    decltype(ncclCommWindowRegister) *open;
-    decltype(ncclCommWindowDeregister) *close;
-    decltype(ncclDevCommCreate) *create;
-    decltype(ncclDevCommDestroy) *destroy;
+    ncclWindow_t mapped;   /* before it is opened */
 };
 
-ladder_nccl *ladder_nccl_create(void *comm, int64_t bytes, void **in, sentence *why)
+void destroy(ladder_window **w)
 {
-    ladder_nccl *n = new ladder_nccl();
-    void *const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL); /* open: comm comes from it */
-    n->comm = (ncclComm_t)comm, n->bytes = (size_t)bytes;
-    if (!find(library, "ncclMemAlloc", &n->alloc) || !find(library, "ncclMemFree", &n->free) ||
-        !find(library, "ncclCommWindowRegister", &n->open) ||
-        !find(library, "ncclCommWindowDeregister", &n->close) ||
-        !find(library, "ncclDevCommCreate", &n->create) || !find(library, "ncclDevCommDestroy", &n->destroy))
+    window *n = (window *)*w;
+    if (!n) return;
+    if (n->on_device.lsaSize) (void)library.ncclDevCommDestroy(n->comm, &n->on_device);
+    if (n->mapped) (void)library.ncclCommWindowDeregister(n->comm, n->mapped);
+    if (n->memory) (void)library.ncclMemFree(n->memory);
+    delete n;
+    *w = nullptr;
+}
+
+ladder_window *create(void *comm, int64_t bytes, sentence *why)
+{
+    ladder_window *w = new window{ {}, (size_t)bytes, (ncclComm_t)comm, {}, {} };
+    if (!find_library("libnccl.so.2")) /* open: comm comes from it */
         sentence_set(why, "NCCL is older than 2.28");
-    else if (n->alloc(&n->memory, n->bytes) != ncclSuccess)
+    else if (library.ncclMemAlloc(&w->memory, (size_t)bytes) != ncclSuccess)
         sentence_set(why, "NCCL has no memory for a window of %lld bytes", (long long)bytes);
-    else return *in = n->memory, n;
-    ladder_nccl_destroy(&n);
+    else return w;
+    destroy(&w);
     return nullptr;
 }
 
-bool ladder_nccl_open(ladder_nccl *n, int ranks, sentence *why)
+bool open(ladder_window *w, int first, int ranks, sentence *why)
 {
+    window *n = (window *)w;
     ncclDevCommRequirements wanted = {};
     wanted.lsaBarrierCount = BLOCKS;
-    if (n->open(n->comm, n->memory, n->bytes, &n->window, NCCL_WIN_COLL_SYMMETRIC) != ncclSuccess)
+    if (library.ncclCommWindowRegister(n->comm, n->memory, n->bytes, &n->mapped, NCCL_WIN_COLL_SYMMETRIC) !=
+        ncclSuccess)
         return sentence_refuse(why, "NCCL makes no window of this memory");
-    if (n->create(n->comm, &wanted, &n->on_device) != ncclSuccess)
+    if (library.ncclDevCommCreate(n->comm, &wanted, &n->on_device) != ncclSuccess)
         return sentence_refuse(why, "NCCL has no device API here");
     if (n->on_device.lsaSize == ranks) return true;
     return sentence_refuse(why, "NCCL reaches the memory of %d of %d ranks", n->on_device.lsaSize, ranks);
 }
 
-void ladder_nccl_destroy(ladder_nccl **nccl)
+int exchange(ladder_window *w, const ladder_links *all, uint64_t, device_stream *s)
 {
-    ladder_nccl *n = *nccl;
-    if (!n) return;
-    if (n->on_device.lsaSize) (void)n->destroy(n->comm, &n->on_device);
-    if (n->window) (void)n->close(n->comm, n->window);
-    if (n->memory) (void)n->free(n->memory);
-    delete n;
-    *nccl = nullptr;
-}
-
-int ladder_nccl_exchange(ladder_nccl *n, const ladder_direct *link, int count, device_stream *s)
-{
-    messages all = {};
+    const window *n = (const window *)w;
     int64_t bytes = 0;
-    for (all.count = 0; all.count < count; bytes += link[all.count++].bytes)
-        all.of[all.count] = link[all.count];
+    for (int i = 0; i < all->count; i++) bytes += all->of[i].bytes;
     const int64_t blocks = std::min<int64_t>(bytes / BLOCK_BYTES + 1, BLOCKS);
-    exchange_kernel<<<(unsigned)blocks, THREADS, 0, device_cuda_stream(s)>>>(all, n->window, n->on_device);
+    exchange_kernel<<<(unsigned)blocks, THREADS, 0, device_cuda_stream(s)>>>(*all, n->mapped, n->on_device);
     return cudaGetLastError();
 }
 
+} // namespace
+
+const ladder_library ladder_nccl = { nullptr, nullptr, nullptr, nullptr, create, open, destroy, exchange };
+
 #else
 
-ladder_nccl *ladder_nccl_create(void *comm, int64_t bytes, void **in, sentence *why)
-{
-    sentence_set(why, "this weft was built without the device API of NCCL 2.28");
-    return nullptr;
-}
-
-bool ladder_nccl_open(ladder_nccl *n, int ranks, sentence *why) { return false; }
-
-void ladder_nccl_destroy(ladder_nccl **n) {}
-
-int ladder_nccl_exchange(ladder_nccl *n, const ladder_direct *link, int count, device_stream *s) { return 1; }
+const ladder_library ladder_nccl = { "this weft was built without the device API of NCCL 2.28" };
 
 #endif

@@ -20,14 +20,20 @@ typedef struct transposing {
 
 enum { BARE_BYTE = 0x5a };
 
+static int64_t block_cells(const ladder_case *c)
+{
+    const int64_t ranks = bench_world_of(c)->top->ranks, cells = c->value[0] * c->value[0];
+    return (cells + ranks * ranks - 1) / (ranks * ranks);
+}
+
 static int bare_prepare(ladder_case *c)
 {
     device *d = c->d;
-    const int64_t ranks = bench_world_of(c)->top->ranks, cells = c->value[0] * c->value[0];
+    const int64_t ranks = bench_world_of(c)->top->ranks;
     const size_t word = dtype_bytes(c->type);
     const bool aware = d->kind == DEVICE_CUDA && !bench_link_unaware(bench_world_of(c), d);
     const device_memory where = aware ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
-    c->size = (cells + ranks * ranks - 1) / (ranks * ranks); /* of a block */
+    c->size = block_cells(c);
     c->out_cells = c->size * ranks;
     c->work = (double)ladder_bytes(c, c->size) * (double)(ranks - 1);
     c->way = d->kind == DEVICE_HOST ? "MPI_Alltoall" : aware ? "Alltoall, device" : "Alltoall, pinned";
@@ -55,7 +61,22 @@ static int bare_verify(ladder_case *c, ladder_verdict *v)
     return ladder_verify_blocks(c, &word, dtype_bytes(c->type), v);
 }
 
-/* ---- rungs ---- */
+/* ---- the same blocks, to each rank in turn, without MPI ---- */
+
+static int blocks_prepare(ladder_case *c)
+{
+    const topology *top = bench_world_of(c)->top;
+    const int64_t bytes = (int64_t)ladder_bytes(c, block_cells(c));
+    bench_link_message block[BENCH_LINK_MESSAGES_MAX];
+    if (top->ranks > BENCH_LINK_MESSAGES_MAX + 1)
+        sentence_set(&c->missing, "needs at most %d ranks", BENCH_LINK_MESSAGES_MAX + 1);
+    if (c->missing.text[0]) return 0;
+    for (int i = 0; i < top->ranks - 1; i++)
+        block[i] = (bench_link_message){ (top->rank + 1 + i) % top->ranks, bytes };
+    return bench_link_prepare(c, top->comm, block, top->ranks - 1);
+}
+
+/* ---- rungs that transpose ---- */
 
 /* All cells of this rank's source but those whose place in the target is its own. */
 static double sent_bytes(const transposing *t)
@@ -134,15 +155,24 @@ static const ladder_rung bare = { LADDER_ROW("bare", "", bare_prepare, bare_enqu
 #define RUNGS_OF(NAME, TRANSPORT, HOW)                              \
     RUNG(NAME "_slabs", HOW ", whole rows", TRANSPORT, BENCH_ROWS), \
         RUNG(NAME "_blocks", HOW ", blocks", TRANSPORT, BENCH_BLOCKS)
+#define SENT_BY(NAME, WAY, HOW)                                                                           \
+    {                                                                                                     \
+        .name = NAME, .why = HOW ", no transpose", BENCH_LINK_FUNCTIONS(blocks_prepare), .beside = &bare, \
+        .variant = BENCH_LINK(WAY) * BENCH_CUTS + BENCH_ROWS, LADDER_SCAN(0, sizes)                       \
+    }
 
 static const ladder_rung rungs[] = {
     RUNGS_OF("staged", TRANSPORT_STAGED, "through pinned memory"),
     RUNGS_OF("aware", TRANSPORT_AWARE, "device memory to MPI"),
     RUNGS_OF("mapped", TRANSPORT_MAPPED, "packed into pinned memory"),
     RUNGS_OF("peer", TRANSPORT_PEER, "tiles into the owner's memory"),
+    SENT_BY("copy_engine", ENGINE, "copy engines into place"),
+    SENT_BY("bulk_peer", BULK, "bulk stores into place"),
+    SENT_BY("nccl_device", NCCL, "stored by NCCL's device API"),
+    SENT_BY("nvshmem", NVSHMEM, "put with signal by NVSHMEM"),
 };
 
 #define FAMILY(KIND)                                                                                        \
     LADDER_FAMILY(KIND, "alltoall", "the distributed transpose by size, beside MPI_Alltoall", "f32", "f64", \
-                  bench_world_unsent)
+                  bench_link_refusal)
 const ladder_family bench_alltoall_host = FAMILY(DEVICE_HOST), bench_alltoall_cuda = FAMILY(DEVICE_CUDA);

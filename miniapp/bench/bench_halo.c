@@ -7,8 +7,6 @@
 #include "ranks/check.h"
 #include "transports/message.h"
 
-/* Ways are the transports, and behind them the bare link's. */
-#define LINK(BY) (TRANSPORT_KINDS + (int)BENCH_LINK_##BY)
 enum { BYTES, CHUNK }; /* parameters */
 
 typedef struct exchange {
@@ -17,8 +15,7 @@ typedef struct exchange {
     field_shape shape;
     halo *halo;
     void *field;
-    char *host;       /* the whole field */
-    bench_link *link; /* of the rungs without a halo */
+    char *host; /* the whole field */
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
     int messages;
 } exchange;
@@ -36,8 +33,9 @@ static void make_messages(exchange *e, bool grid)
     }
 }
 
-/* The partners of an exchange and its sizes, from `bytes`, which becomes the bytes that they came to. */
-static exchange *make_exchange(ladder_case *c)
+/* The partners of an exchange and its sizes, from `bytes`, which becomes the bytes that they came to. False
+ * where c->missing says why there are none. */
+static bool make_exchange(ladder_case *c, exchange *e)
 {
     enum { GRID_DEPTH = 8 };
     static const int64_t grid_bytes = (int64_t)64 << 20; /* a rank's own cells: longer rows, fewer of them */
@@ -48,7 +46,6 @@ static exchange *make_exchange(ladder_case *c)
                   nx = asked < depth ? depth : asked;
     int64_t ny = 2;
     int ranks_x, ranks_y;
-    exchange *e = ladder_state(c, sizeof *e);
     e->comm = cut == BENCH_PAIRS ? w->pairs : w->top->comm;
     if (cut == BENCH_BLOCKS) {
         ny = grid_bytes / word / nx;
@@ -57,10 +54,10 @@ static exchange *make_exchange(ladder_case *c)
     c->value[BYTES] = nx * depth * word;
     bench_world_grid(cut, ranks_count(e->comm), &ranks_x, &ranks_y);
     if (!bench_world_decomp(c, e->comm, nx * ranks_x, ny * ranks_y, cut != BENCH_PAIRS, depth, &e->dec))
-        return NULL;
+        return false;
     e->shape = field_shape_make(c->type, box_width(e->dec.own), box_height(e->dec.own), depth, depth);
     make_messages(e, cut == BENCH_BLOCKS);
-    return e;
+    return true;
 }
 
 /* The value of a cell in own coordinates, ghosts included: around the domain where it is periodic. */
@@ -75,8 +72,8 @@ static int64_t place_of(const exchange *e, int64_t x, int64_t y)
 
 static int exchange_prepare(ladder_case *c)
 {
-    exchange *e = bench_link_carries(c) ? make_exchange(c) : NULL;
-    if (!e) return 0;
+    exchange *e = ladder_state(c, sizeof *e);
+    if (!bench_link_carries(c) || !make_exchange(c, e)) return 0;
     const transport_choice choice = transport_choice_of_all((transport_kind)bench_way_of(c->rung));
     const int64_t usual_bytes = message_chunk_bytes;
     message_chunk_bytes = c->value[CHUNK];
@@ -125,7 +122,6 @@ static void exchange_destroy(ladder_case *c)
     exchange *e = c->state;
     if (!e) return;
     halo_destroy(&e->halo);
-    bench_link_destroy(&e->link);
     free(e->host);
 }
 
@@ -133,36 +129,8 @@ static void exchange_destroy(ladder_case *c)
 
 static int link_prepare(ladder_case *c)
 {
-    const bench_link_by by = (bench_link_by)(bench_way_of(c->rung) - TRANSPORT_KINDS);
-    const bool bare = by < BENCH_LINK_MESSAGES;
-    exchange *e = make_exchange(c);
-    if (!e) return 0;
-    for (int i = 0; i < e->messages; i++) c->work += (double)e->message[i].bytes;
-    c->size = (int64_t)c->work / (bare ? 1 : (int64_t)dtype_bytes(c->type));
-    c->uneven = by == BENCH_LINK_ONEWAY;
-    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, by, e->message, e->messages,
-                                &c->missing);
-    if (!e->link) return 0;
-    c->missing.text[0] = '\0';
-    c->way = bench_link_way(e->link);
-    return 0;
-}
-
-static int link_enqueue(ladder_case *c)
-{
-    bench_link_run(((exchange *)c->state)->link);
-    return 0;
-}
-
-static int link_verify(ladder_case *c, ladder_verdict *v)
-{
-    exchange *e = c->state;
-    const int wrong = bench_link_wrong(e->link);
-    ladder_right(v);
-    if (wrong >= 0)
-        ladder_wrong(v, "rank %d: message %d did not arrive as it was sent (%s)",
-                     bench_world_of(c)->top->rank, wrong, bench_link_way(e->link));
-    return 0;
+    exchange e = { 0 };
+    return make_exchange(c, &e) ? bench_link_prepare(c, e.comm, e.message, e.messages) : 0;
 }
 
 /* ---- tables ---- */
@@ -175,16 +143,19 @@ static const ladder_parameter parameters[] = {
     { "chunk", 1 << 20, 128, (int64_t)1 << 30, "bytes that staged sends in one piece from a GPU" },
 };
 
-#define RUN_BY(NAME, WHY, RUN, WAY, CUT, VALUES)                                                         \
-    LADDER_ROW(NAME, WHY, RUN##_prepare, RUN##_enqueue, RUN##_verify, NULL),                             \
-        .destroy = exchange_destroy, .clock = LADDER_CLOCK_HOST, .variant = (int)(WAY)*BENCH_CUTS + CUT, \
-        LADDER_SCAN(BYTES, VALUES), .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK
+#define LINK_FUNCTIONS BENCH_LINK_FUNCTIONS(link_prepare)
+#define HALO_FUNCTIONS                                                                   \
+    .prepare = exchange_prepare, .enqueue = exchange_enqueue, .verify = exchange_verify, \
+    .destroy = exchange_destroy, .clock = LADDER_CLOCK_HOST
+#define RUN_BY(NAME, WHY, RUN, WAY, CUT, VALUES)                                       \
+    .name = NAME, .why = WHY, RUN##_FUNCTIONS, .variant = (int)(WAY)*BENCH_CUTS + CUT, \
+    LADDER_SCAN(BYTES, VALUES), .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK
 
 /* The shortest way bounds all others. */
 static const ladder_rung shortest[BENCH_CUTS] = {
-    [BENCH_PAIRS] = { RUN_BY("link", "", link, LINK(SHORTEST), BENCH_PAIRS, sizes) },
-    [BENCH_ROWS] = { RUN_BY("link", "", link, LINK(SHORTEST), BENCH_ROWS, sizes) },
-    [BENCH_BLOCKS] = { RUN_BY("link", "", link, LINK(SHORTEST), BENCH_BLOCKS, grid_sizes) },
+    [BENCH_PAIRS] = { RUN_BY("link", "", LINK, BENCH_LINK(SHORTEST), BENCH_PAIRS, sizes) },
+    [BENCH_ROWS] = { RUN_BY("link", "", LINK, BENCH_LINK(SHORTEST), BENCH_ROWS, sizes) },
+    [BENCH_BLOCKS] = { RUN_BY("link", "", LINK, BENCH_LINK(SHORTEST), BENCH_BLOCKS, grid_sizes) },
 };
 #define RUNG(NAME, WHY, RUN, WAY, CUT, VALUES)                             \
     {                                                                      \
@@ -198,26 +169,22 @@ static const ladder_rung shortest[BENCH_CUTS] = {
         RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, BENCH_BLOCKS, grid_sizes)
 
 static const ladder_rung rungs[] = {
-    { RUN_BY("link_oneway", "bare link, one direction", link, LINK(ONEWAY), BENCH_PAIRS, sizes) },
-    { RUN_BY("link_both", "bare link, both directions at once", link, LINK(SHORTEST), BENCH_PAIRS, sizes) },
-    PATTERNS_OF("mpi", "MPI alone", link, LINK(MESSAGES)),
-    PATTERNS_OF("staged", "through pinned memory", exchange, TRANSPORT_STAGED),
-    PATTERNS_OF("aware", "device memory to MPI", exchange, TRANSPORT_AWARE),
-    PATTERNS_OF("mapped", "packed into pinned memory", exchange, TRANSPORT_MAPPED),
-    PATTERNS_OF("peer", "stored into peers' memory", exchange, TRANSPORT_PEER),
-    PATTERNS_OF("nccl", "NCCL on the stream", exchange, TRANSPORT_NCCL),
-    PAIR_AND_RING_OF("copy_engine", "copy engines into place", link, LINK(ENGINE)),
-    PAIR_AND_RING_OF("bulk_peer", "bulk stores into place", link, LINK(BULK)),
-    PAIR_AND_RING_OF("nccl_device", "stored by NCCL's device API", link, LINK(NCCL)),
+    { RUN_BY("link_oneway", "bare link, one direction", LINK, BENCH_LINK(ONEWAY), BENCH_PAIRS, sizes) },
+    { RUN_BY("link_both", "bare link, both directions at once", LINK, BENCH_LINK(SHORTEST), BENCH_PAIRS,
+             sizes) },
+    PATTERNS_OF("mpi", "MPI alone", LINK, BENCH_LINK(MESSAGES)),
+    PATTERNS_OF("staged", "through pinned memory", HALO, TRANSPORT_STAGED),
+    PATTERNS_OF("aware", "device memory to MPI", HALO, TRANSPORT_AWARE),
+    PATTERNS_OF("mapped", "packed into pinned memory", HALO, TRANSPORT_MAPPED),
+    PATTERNS_OF("peer", "stored into peers' memory", HALO, TRANSPORT_PEER),
+    PATTERNS_OF("nccl", "NCCL on the stream", HALO, TRANSPORT_NCCL),
+    PAIR_AND_RING_OF("copy_engine", "copy engines into place", LINK, BENCH_LINK(ENGINE)),
+    PAIR_AND_RING_OF("bulk_peer", "bulk stores into place", LINK, BENCH_LINK(BULK)),
+    PAIR_AND_RING_OF("nccl_device", "stored by NCCL's device API", LINK, BENCH_LINK(NCCL)),
+    PAIR_AND_RING_OF("nvshmem", "put with signal by NVSHMEM", LINK, BENCH_LINK(NVSHMEM)),
 };
-
-static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
-{
-    if (kind == DEVICE_HOST && bench_way_of(r) >= LINK(ENGINE)) return "needs a GPU";
-    return bench_world_unsent(r, kind, ranks);
-}
 
 #define FAMILY(KIND)                                                                                     \
     LADDER_FAMILY(KIND, "halo", "the halo exchange by message size, over every transport", "f32", "f64", \
-                  refusal)
+                  bench_link_refusal)
 const ladder_family bench_halo_host = FAMILY(DEVICE_HOST), bench_halo_cuda = FAMILY(DEVICE_CUDA);

@@ -9,7 +9,7 @@
 #include "transports/message.h"
 #include "transports/peer.h"
 
-struct bench_link {
+typedef struct bench_link {
     const bench_world *world;
     device *d;
     device_stream *stream;
@@ -20,17 +20,14 @@ struct bench_link {
     int64_t bytes;
     bench_link_by by;
     bool sends, receives;
-    device_memory memory;
     char *out, *in;
-    peer *peer;                            /* NULL: messages go by MPI */
+    peer *peer;                    /* owner of `in`, if not NULL, as is: */
+    const ladder_library *library; /* of the window */
+    ladder_window *window;
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
-    /* Flags lie behind `in`. A stream and its event for each message: copies go beside each other. */
-    ladder_direct direct[BENCH_LINK_MESSAGES_MAX];
-    ladder_nccl *nccl; /* owner of `in`, if not NULL */
+    ladder_links direct;                   /* flags lie behind `in` */
     uint64_t exchanges;
-    device_stream *beside[BENCH_LINK_MESSAGES_MAX];
-    device_event *begun, *copied[BENCH_LINK_MESSAGES_MAX];
-};
+} bench_link;
 
 const char *bench_link_unaware(const bench_world *world, device *d)
 {
@@ -48,13 +45,22 @@ bool bench_link_carries(ladder_case *c)
     return !why || sentence_refuse(&c->missing, "%s", why);
 }
 
+const char *bench_link_refusal(const ladder_rung *r, device_kind kind, int ranks)
+{
+    if (ranks < 2) return "needs at least 2 ranks";
+    if (kind == DEVICE_HOST && bench_way_of(r) >= BENCH_LINK(ENGINE)) return "needs a GPU";
+    if (kind == DEVICE_HOST && bench_way_of(r) < TRANSPORT_KINDS && bench_way_of(r) != TRANSPORT_STAGED)
+        return "the host device has transport staged only";
+    return bench_world_uncut(r, kind, ranks);
+}
+
 static bool tells_others(const bench_link *l) { return l->by >= BENCH_LINK_ENGINE; }
 
 static bool stores_in_bulk(const bench_link *l, sentence *why)
 {
     bool can = false;
 #if WEFT_CUDA
-    can = ladder_direct_bulk(NULL, 0, 0, NULL) == 0;
+    can = ladder_direct_bulk(&l->direct, 0, NULL) == 0;
 #endif
     if (!can) sentence_set(why, "bulk stores need compute capability 9.0");
     return agree_or_say(can, why, l->world->top->comm);
@@ -66,46 +72,77 @@ static bool maps_theirs(bench_link *l, sentence *why)
     const size_t bytes = (size_t)l->bytes + sizeof(ladder_direct_flags) * (size_t)l->count;
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->peer = peer_create(l->d, ranks, l->count, bytes, (void **)l->theirs, l->comm, why);
-    if (agree_or_say(l->peer != NULL, why, l->world->top->comm)) return true;
-    peer_destroy(&l->peer);
-    return false;
-}
-
-static bool opens_windows(bench_link *l, sentence *why)
-{
-#if WEFT_CUDA
-    const transport_links on = { .kind = TRANSPORT_NCCL, .d = l->d, .comm = l->comm };
-    message_nccl *const comm = message_nccl_of(&on, why);
-    if (!agree_or_say(comm != NULL, why, l->world->top->comm)) return false;
-    l->nccl = ladder_nccl_create(comm, l->bytes, (void **)&l->in, why);
-    if (agree_or_say(l->nccl != NULL, why, l->world->top->comm) &&
-        agree_or_say(ladder_nccl_open(l->nccl, ranks_count(l->comm), why), why, l->world->top->comm))
-        return true;
-    ladder_nccl_destroy(&l->nccl);
-#endif
-    return false;
-}
-
-/* Others' memory where every rank reaches it, on all ranks or none; the host device always takes messages. */
-static bool choose_way(bench_link *l, sentence *why)
-{
-    const bool gpu = l->d->kind == DEVICE_CUDA;
-    l->memory = DEVICE_MEMORY_DEVICE;
-    if (l->by == BENCH_LINK_NCCL) return opens_windows(l, why);
-    if (l->by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
-    const bool reached = gpu && l->by != BENCH_LINK_MESSAGES && maps_theirs(l, why);
-    if (!reached && tells_others(l)) return false;
-    if (!reached && !(gpu && !bench_link_unaware(l->world, l->d))) l->memory = DEVICE_MEMORY_PINNED;
+    if (!agree_or_say(l->peer != NULL, why, l->world->top->comm)) {
+        peer_destroy(&l->peer);
+        return false;
+    }
+    l->in = peer_own(l->peer);
     return true;
 }
 
-static void make_buffers(bench_link *l)
+#if WEFT_CUDA
+/* Once in a process; bench_world_destroy stops it. */
+static bool starts_nvshmem(const topology *top, sentence *why)
 {
-    device *d = l->d;
-    const size_t block_bytes = (size_t)(l->peer ? l->bytes : message_block_bytes(l->bytes));
-    DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->out);
-    if (l->peer) l->in = peer_own(l->peer);
-    else if (!l->nccl) DEVICE_CALL(d, alloc, l->memory, block_bytes, (void **)&l->in);
+    ladder_library_id id = { { 0 } };
+    const bool alone = top->ranks_on_device == 1;
+    if (!alone) sentence_set(why, "ranks that share a GPU wait in vain");
+    const bool found = alone && ladder_nvshmem.find(top->rank == 0 ? &id : NULL, why);
+    if (!agree_or_say(found, why, top->comm)) return false;
+    MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, top->comm));
+    return agree_or_say(ladder_nvshmem.start(&id, top->rank, top->ranks, why), why, top->comm);
+}
+
+static bool runs_nvshmem(const topology *top, sentence *why)
+{
+    static bool asked, runs;
+    static sentence refused;
+    if (!asked) runs = starts_nvshmem(top, &refused);
+    asked = true;
+    return runs || sentence_refuse(why, "%s", refused.text);
+}
+#endif
+
+/* Memory of a library's own, with flags. */
+static bool opens_window(bench_link *l, sentence *why)
+{
+    bool ok = false;
+#if WEFT_CUDA
+    const topology *const top = l->world->top;
+    const transport_links on = { .kind = TRANSPORT_NCCL, .d = l->d, .comm = l->comm };
+    const size_t flag_bytes = sizeof(ladder_direct_flags) * (size_t)l->count;
+    void *comm = NULL;
+    l->library = l->by == BENCH_LINK_NCCL ? &ladder_nccl : &ladder_nvshmem;
+    if (l->library->missing) return sentence_refuse(why, "%s", l->library->missing);
+    if (l->by == BENCH_LINK_NCCL) ok = (comm = message_nccl_of(&on, why)) != NULL;
+    else ok = runs_nvshmem(top, why);
+    if (!agree_or_say(ok, why, top->comm)) return false;
+    l->window = l->library->create(comm, l->bytes + (int64_t)flag_bytes, why);
+    ok = agree_or_say(l->window != NULL, why, top->comm) &&
+         agree_or_say(l->library->open(l->window, top->rank - l->rank, ranks_count(l->comm), why), why,
+                      top->comm);
+    if (!ok) {
+        l->library->destroy(&l->window);
+        return false;
+    }
+    l->in = l->window->memory;
+    for (int i = 0; i < l->count; i++) l->theirs[i] = l->in;
+    DEVICE_CALL(l->d, fill_bytes, l->in + l->bytes, 0, flag_bytes, l->stream);
+#endif
+    return ok;
+}
+
+/* Others' memory where every rank reaches it, on all ranks or none; the host device always takes messages. */
+static bool choose_way(bench_link *l, device_memory *memory, sentence *why)
+{
+    const bool gpu = l->d->kind == DEVICE_CUDA;
+    *memory = DEVICE_MEMORY_DEVICE;
+    if (l->by >= BENCH_LINK_NCCL) return opens_window(l, why);
+    if (l->by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
+    const bool reached = gpu && l->by != BENCH_LINK_MESSAGES && maps_theirs(l, why);
+    if (reached || tells_others(l)) return reached;
+    if (!gpu || bench_link_unaware(l->world, l->d)) *memory = DEVICE_MEMORY_PINNED;
+    return true;
 }
 
 /* Byte number `at` of the message that this rank sends with this tag. */
@@ -131,68 +168,68 @@ static void fill(bench_link *l)
 /* Message i answers theirs of number count - 1 - i, and goes to where that one comes from. */
 static void make_direct(bench_link *l)
 {
-    device *d = l->d;
-    DEVICE_CALL(d, event_create, false, &l->begun);
+    ladder_direct_flags *const here = (ladder_direct_flags *)(void *)(l->in + l->bytes);
     for (int i = 0; i < l->count; i++) {
         const int back = l->count - 1 - i;
-        ladder_direct *m = &l->direct[i];
-        *m = (ladder_direct){ .here = l->out + l->at[i],
-                              .bytes = message_align(l->message[i].bytes),
-                              .rank = l->message[i].rank,
-                              .at = l->at[back] };
-        if (l->peer) {
-            m->there = l->theirs[i] + m->at;
-            m->flags_there = (ladder_direct_flags *)(void *)(l->theirs[i] + l->bytes) + back;
-            m->flags_here = (ladder_direct_flags *)(void *)(l->in + l->bytes) + i;
-        }
-        DEVICE_CALL(d, stream_create, false, &l->beside[i]);
-        DEVICE_CALL(d, event_create, false, &l->copied[i]);
+        l->direct.of[l->direct.count++] =
+            (ladder_direct){ .there = l->theirs[i] + l->at[back],
+                             .here = l->out + l->at[i],
+                             .bytes = message_align(l->message[i].bytes),
+                             .flags_there = (ladder_direct_flags *)(void *)(l->theirs[i] + l->bytes) + back,
+                             .flags_here = here + i,
+                             .rank = l->message[i].rank,
+                             .at = l->at[back] };
     }
 }
 
-bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
-                              bench_link_by by, const bench_link_message *message, int count, sentence *why)
+int bench_link_prepare(ladder_case *c, MPI_Comm comm, const bench_link_message *message, int count)
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
-    bench_link *l = CHECK_CALLOC(1, sizeof *l);
-    *l = (bench_link){
-        .world = world, .d = d, .stream = s, .comm = comm, .by = by, .count = count, .rank = ranks_mine(comm)
-    };
+    bench_link *l = ladder_state(c, sizeof *l);
+    const bench_world *const world = bench_world_of(c);
+    const bench_link_by by = (bench_link_by)(bench_way_of(c->rung) - TRANSPORT_KINDS);
+    device_memory memory;
+    *l = (bench_link){ .world = world,
+                       .d = c->d,
+                       .stream = c->stream,
+                       .comm = comm,
+                       .by = by,
+                       .count = count,
+                       .rank = ranks_mine(comm) };
+    c->uneven = by == BENCH_LINK_ONEWAY;
     l->sends = by != BENCH_LINK_ONEWAY || l->rank == world->sender;
     l->receives = by != BENCH_LINK_ONEWAY || !l->sends;
     for (int i = 0; i < count; i++) {
         l->message[i] = message[i];
         l->at[i] = l->bytes;
         l->bytes += message_align(message[i].bytes);
+        c->work += (double)message[i].bytes;
     }
-    if (!choose_way(l, why)) {
-        free(l);
-        return NULL;
-    }
-    make_buffers(l);
+    c->size = (int64_t)c->work / (by < BENCH_LINK_MESSAGES ? 1 : (int64_t)dtype_bytes(c->type));
+    if (!choose_way(l, &memory, &c->missing)) return 0;
+    c->missing.text[0] = '\0';
+    c->way = c->d->kind == DEVICE_HOST        ? "MPI"
+             : tells_others(l)                ? "into place"
+             : l->peer                        ? "peer copy"
+             : memory == DEVICE_MEMORY_DEVICE ? "MPI, device"
+                                              : "MPI, pinned";
+    const size_t block_bytes = (size_t)(l->peer ? l->bytes : message_block_bytes(l->bytes));
+    DEVICE_CHECK(c->d, ladder_alloc(c, memory, block_bytes, (void **)&l->out));
+    if (!l->in) DEVICE_CHECK(c->d, ladder_alloc(c, memory, block_bytes, (void **)&l->in));
     if (tells_others(l)) make_direct(l);
     fill(l);
-    return l;
+    return 0;
 }
 
-void bench_link_destroy(bench_link **link)
+void bench_link_destroy(ladder_case *c)
 {
-    bench_link *l = *link;
-    if (!l) return;
+    bench_link *l = c->state;
+    if (!l || !l->out) return;
     DEVICE_CALL(l->d, stream_sync, l->stream);
-    for (int i = 0; i < l->count && tells_others(l); i++) {
-        DEVICE_CALL(l->d, stream_destroy, &l->beside[i]);
-        DEVICE_CALL(l->d, event_destroy, &l->copied[i]);
-    }
-    if (tells_others(l)) DEVICE_CALL(l->d, event_destroy, &l->begun);
-    DEVICE_CALL(l->d, free, l->memory, l->out);
-    if (l->peer) peer_destroy(&l->peer);
-    else if (!l->nccl) DEVICE_CALL(l->d, free, l->memory, l->in);
+    peer_destroy(&l->peer);
 #if WEFT_CUDA
-    ladder_nccl_destroy(&l->nccl);
+    if (l->window) l->library->destroy(&l->window);
 #endif
-    free(l);
-    *link = NULL;
 }
 
 static void run_messages(bench_link *l)
@@ -216,64 +253,46 @@ static void run_peer_copies(bench_link *l)
                     (size_t)l->message[i].bytes, l->stream);
 }
 
-/* Copies lie between two small kernels, which ask and tell. */
 static void run_direct(bench_link *l)
 {
 #if WEFT_CUDA
-    device *d = l->d;
     const uint64_t n = ++l->exchanges;
-    if (l->nccl) {
-        DEVICE_CHECK(d, ladder_nccl_exchange(l->nccl, l->direct, l->count, l->stream));
-        return;
+    if (l->window) DEVICE_CHECK(l->d, l->library->exchange(l->window, &l->direct, n, l->stream));
+    else if (l->by == BENCH_LINK_BULK) DEVICE_CHECK(l->d, ladder_direct_bulk(&l->direct, n, l->stream));
+    else {
+        DEVICE_CHECK(l->d, ladder_direct_begin(&l->direct, n, l->stream));
+        run_peer_copies(l);
+        DEVICE_CHECK(l->d, ladder_direct_end(&l->direct, n, l->stream));
     }
-    if (l->by == BENCH_LINK_BULK) {
-        DEVICE_CHECK(d, ladder_direct_bulk(l->direct, l->count, n, l->stream));
-        return;
-    }
-    DEVICE_CHECK(d, ladder_direct_begin(l->direct, l->count, n, l->stream));
-    DEVICE_CALL(d, event_record, l->begun, l->stream);
-    for (int i = 0; i < l->count; i++) {
-        const ladder_direct *m = &l->direct[i];
-        DEVICE_CALL(d, event_wait, l->begun, l->beside[i]);
-        DEVICE_CALL(d, copy, m->there, m->here, (size_t)m->bytes, l->beside[i]);
-        DEVICE_CALL(d, event_record, l->copied[i], l->beside[i]);
-        DEVICE_CALL(d, event_wait, l->copied[i], l->stream);
-    }
-    DEVICE_CHECK(d, ladder_direct_end(l->direct, l->count, n, l->stream));
 #endif
 }
 
-void bench_link_run(bench_link *l)
+int bench_link_enqueue(ladder_case *c)
 {
+    bench_link *l = c->state;
     if (tells_others(l)) run_direct(l);
     else if (!l->peer) run_messages(l);
     else run_peer_copies(l);
+    return 0;
 }
 
-int bench_link_wrong(bench_link *l)
+int bench_link_verify(ladder_case *c, ladder_verdict *v)
 {
+    bench_link *l = c->state;
     device *d = l->d;
-    int wrong = -1;
     char *host = CHECK_CALLOC(l->bytes, 1);
     DEVICE_CALL(d, stream_sync, l->stream);
     MPI_CHECK(MPI_Barrier(l->comm)); /* whoever copies into our memory has done so */
     DEVICE_CALL(d, copy, host, l->in, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, stream_sync, l->stream);
-    for (int i = 0; i < l->count && l->receives && wrong < 0; i++) {
+    ladder_right(v);
+    for (int i = 0; i < l->count && l->receives && v->right; i++) {
         const bench_link_message *m = &l->message[i];
-        for (int64_t at = 0; at < m->bytes && wrong < 0; at++)
-            if (host[l->at[i] + at] != byte_of(m->rank, l->count - 1 - i, at)) wrong = i;
+        for (int64_t at = 0; at < m->bytes && v->right; at++)
+            if (host[l->at[i] + at] != byte_of(m->rank, l->count - 1 - i, at))
+                ladder_wrong(v, "rank %d: message %d did not arrive as it was sent (%s)", l->world->top->rank,
+                             i, c->way);
     }
     free(host);
-    return wrong;
-}
-
-const char *bench_link_way(const bench_link *l)
-{
-    if (l->d->kind == DEVICE_HOST) return "MPI";
-    if (l->nccl) return "NCCL windows";
-    if (!l->peer) return l->memory == DEVICE_MEMORY_DEVICE ? "MPI, device" : "MPI, pinned";
-    return l->by == BENCH_LINK_ENGINE ? "copy engine"
-           : l->by == BENCH_LINK_BULK ? "bulk stores"
-                                      : "peer copy";
+    return 0;
 }

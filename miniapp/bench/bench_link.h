@@ -16,29 +16,34 @@ typedef struct bench_link_message {
     int64_t bytes;
 } bench_link_message;
 
+/* Ways of the bare link, behind the transports among a rung's ways. */
 typedef enum bench_link_by {
     BENCH_LINK_SHORTEST,
     BENCH_LINK_ONEWAY,   /* the same, but the world's sender alone sends */
     BENCH_LINK_MESSAGES, /* MPI, whatever else there is */
-    BENCH_LINK_ENGINE,   /* copy engines, a stream for each message */
+    BENCH_LINK_ENGINE,   /* copy engines, between two small kernels */
     BENCH_LINK_BULK,     /* bulk stores of a few thread blocks */
-    BENCH_LINK_NCCL      /* stores into windows of NCCL's device API */
+    BENCH_LINK_NCCL,     /* stores into windows of NCCL's device API */
+    BENCH_LINK_NVSHMEM   /* puts with a signal, by NVSHMEM on the stream */
 } bench_link_by;
+#define BENCH_LINK(BY) (TRANSPORT_KINDS + (int)BENCH_LINK_##BY)
 
-typedef struct bench_link bench_link;
+/* A family's `refusal`: of one that sends its cells by transports and these ways. */
+const char *bench_link_refusal(const ladder_rung *r, device_kind kind, int ranks);
 
-/* Collective over comm, whose ranks `message` counts; the world's own ranks take part in choosing the way.
- * Cells that are sent are filled, those that are received poisoned, on all ranks. NULL on all ranks of the
- * world, with the reason as a sentence part, where the last three do not reach all others' memory. */
-bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
-                              bench_link_by by, const bench_link_message *message, int count, sentence *why);
-void bench_link_destroy(bench_link **l);
-/* All messages once; copies and kernels are enqueued on s, MPI messages are waited for. */
-void bench_link_run(bench_link *l);
-/* After a run: the first message that is not what its sender filled in; -1: there is none. Collective over
- * comm. */
-int bench_link_wrong(bench_link *l);
-const char *bench_link_way(const bench_link *l); /* "peer copy" */
+/* The functions of a rung of such a way. prepare is collective over comm, whose ranks `message` counts, and
+ * which are neighbours in the world too; the world's own ranks take part in choosing the way. Cells that are
+ * sent are filled, those that are received poisoned, on all ranks; c->missing is set, on all ranks of the
+ * world, where the last four ways do not reach all others' memory. enqueue: all messages once; copies and
+ * kernels are enqueued on the case's stream, MPI messages are waited for. */
+int bench_link_prepare(ladder_case *c, MPI_Comm comm, const bench_link_message *message, int count);
+int bench_link_enqueue(ladder_case *c);
+int bench_link_verify(ladder_case *c, ladder_verdict *v);
+void bench_link_destroy(ladder_case *c);
+/* Part of a rung's row. PREPARE ends with bench_link_prepare. */
+#define BENCH_LINK_FUNCTIONS(PREPARE)                                               \
+    .prepare = PREPARE, .enqueue = bench_link_enqueue, .verify = bench_link_verify, \
+    .destroy = bench_link_destroy, .clock = LADDER_CLOCK_HOST
 
 /* NULL: MPI takes device memory; else why it does not. Asked once; collective over the world. */
 const char *bench_link_unaware(const bench_world *world, device *d);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "ladder/ladder_direct.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "transports/transport.h"
@@ -14,7 +15,13 @@ bench_world bench_world_create(const topology *top, const char *dir)
     return w;
 }
 
-void bench_world_destroy(bench_world *w) { MPI_CHECK(MPI_Comm_free(&w->pairs)); }
+void bench_world_destroy(bench_world *w)
+{
+#if WEFT_CUDA
+    if (!ladder_nvshmem.missing) ladder_nvshmem.stop();
+#endif
+    MPI_CHECK(MPI_Comm_free(&w->pairs));
+}
 
 /* ---- domains ---- */
 
@@ -33,14 +40,6 @@ const char *bench_world_uncut(const ladder_rung *r, device_kind kind, int ranks)
     bench_world_grid(bench_cut_of(r), ranks, &x, &y);
     if (bench_cut_of(r) == BENCH_BLOCKS && x == 1) return "needs at least 4 ranks, not a prime number";
     return bench_cut_of(r) == BENCH_PAIRS && ranks % 2 != 0 ? "needs an even number of ranks" : NULL;
-}
-
-const char *bench_world_unsent(const ladder_rung *r, device_kind kind, int ranks)
-{
-    if (ranks < 2) return "needs at least 2 ranks";
-    if (kind == DEVICE_HOST && bench_way_of(r) < TRANSPORT_KINDS && bench_way_of(r) != TRANSPORT_STAGED)
-        return "the host device has transport staged only";
-    return bench_world_uncut(r, kind, ranks);
 }
 
 bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,

@@ -27,9 +27,8 @@ typedef enum bench_cut { BENCH_ROWS, BENCH_BLOCKS, BENCH_PAIRS, BENCH_CUTS } ben
 static inline bench_cut bench_cut_of(const ladder_rung *r) { return (bench_cut)(r->variant % BENCH_CUTS); }
 static inline int bench_way_of(const ladder_rung *r) { return r->variant / BENCH_CUTS; }
 
-/* A family's `refusal`: of one that cuts a domain, and of one that sends its cells by transports, too. */
+/* A family's `refusal`: of one that cuts a domain. */
 const char *bench_world_uncut(const ladder_rung *r, device_kind kind, int ranks);
-const char *bench_world_unsent(const ladder_rung *r, device_kind kind, int ranks);
 
 /* Ranks along each axis, as even as can be. */
 void bench_world_grid(bench_cut cut, int ranks, int *ranks_x, int *ranks_y);

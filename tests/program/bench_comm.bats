@@ -15,7 +15,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     bench 4 halo bytes=4K >table
     sound
     expect rungs "link_oneway link_both $(echo {mpi,staged}_{pair,ring,grid})" "$(rungs)"
-    grep -q '^Skipped: 18 rungs that cannot run here' table
+    grep -q '^Skipped: 20 rungs that cannot run here' table
     expect ranks 4 "$(record .ranks)"
     # a rank of the ring sends two rows, of the grid two rows, two columns of as many cells, four corners of 8 x 8
     expect "cells sent" "1024 2048 4352" "$(jq -rs 'map(select(.rung | startswith("staged")).size) | join(" ")' results.jsonl)"
@@ -29,7 +29,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     launch 2 "$weft" bench --list halo device=host >list
     grep -q 'staged_grid .*(not here: needs at least 4 ranks, not a prime number)' list
     grep -q 'peer_pair .*(not here: the host device has transport staged only)' list
-    grep -q 'bulk_peer_ring .*(not here: needs a GPU)' list
+    grep -q 'nvshmem_ring .*(not here: needs a GPU)' list
     bench 3 halo/staged_ring halo/staged_pair bytes=64 >table 2>said
     grep -q '^weft: halo/staged_pair skipped: needs an even number of ranks' said
     expect "three in a ring" "staged_ring 3" "$(record '"\(.rung) \(.ranks)"')"
