@@ -82,13 +82,14 @@ static const struct {
 /* ---- rounds ---- */
 
 /* Rank 0: is there another round? Three tell the noise of rounds; on a host, whose cores others use too, the
- * order within seven tells who is slow. A quick check has no more of them, and a later one than the second
- * begins while there is twice its time. */
+ * order within seven tells who is slow. A quick check has no more of them: the second one, which verifies
+ * less, begins while there are four fifths of the time of the first, a later one while there is twice its
+ * own. */
 static bool goes_on(const check *c)
 {
     const bool quick = c->ask->level == CHECK_QUICK;
     const int done = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? 3 : 7;
-    const double end_s = c->now_s + c->repeats_s * (quick && done > 1 ? 2 : 1);
+    const double end_s = c->now_s + c->repeats_s * (!quick ? 1 : done > 1 ? 2 : 0.8);
     if (c->ask->level == CHECK_SOAK) return end_s < c->ask->time_s;
     if (quick && (c->found.wrong > 0 || done == enough)) return false;
     if (isfinite(c->limit_s)) return end_s <= c->limit_s;

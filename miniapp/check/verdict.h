@@ -75,8 +75,8 @@ typedef struct check_figure {
     int a, b;     /* ranks: b = -1 but of a link; a = -1 of the job and the disk */
     bool alone;   /* the ranks of a host took turns */
     int round;    /* from 0 */
-    double rate;  /* the median of its repeats; NaN: wrong bits */
-    double noise; /* of the median: (p90 - min) / p50 / sqrt(repeats) */
+    double rate;  /* the median of its repeats, of a pair and on a host the fastest one; NaN: wrong bits */
+    double noise; /* of that: how far repeats lie apart, as a fraction, / sqrt(repeats) */
 } check_figure;
 
 typedef struct check_rank { /* a rank and the device that it drives */
