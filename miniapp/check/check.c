@@ -131,18 +131,21 @@ static void gather_ranks(check *c)
 {
     const topology *top = c->top;
     const hosts *h = top->where;
-    const int begin = h->begin[h->of[top->rank]];
-    check_rank mine = { .first_of_host = h->rank[begin] };
-    snprintf(mine.host, sizeof mine.host, "%s", top->host);
-    snprintf(mine.gpu, sizeof mine.gpu, "%.63s", c->d->kind == DEVICE_CUDA ? c->d->name : "");
-    snprintf(mine.uuid, sizeof mine.uuid, "%s", c->d->uuid);
-    snprintf(mine.pci, sizeof mine.pci, "%s", top->pci);
-    MPI_CHECK(ranks_allgather(&mine, sizeof mine, c->found.rank, top->comm));
-    while (h->rank[begin + c->number] != top->rank) c->number++;
-    for (int k = 0; k < h->count; k++)
-        if (h->begin[k + 1] - h->begin[k] > c->most_here) c->most_here = h->begin[k + 1] - h->begin[k];
-    c->found.hosts = top->hosts;
-    snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
+    const char *const gpu = c->d->kind == DEVICE_CUDA ? c->d->name : "";
+    c->found = (check_findings){
+        .device = c->d->kind, .device_name = c->d->name, .ranks = top->ranks, .hosts = top->hosts
+    };
+    c->found.first_of_host = CHECK_CALLOC(top->ranks, sizeof *c->found.first_of_host);
+    c->found.rank = machine_gather(
+        top,
+        json_pack("{s:o, s:o, s:o, s:o}", "host", record_text(top->host), "gpu", record_text_or_null(gpu),
+                  "uuid", record_text_or_null(c->d->uuid), "pci", record_text_or_null(top->pci)));
+    while (h->rank[h->begin[h->of[top->rank]] + c->number] != top->rank) c->number++;
+    for (int r = 0; r < top->ranks; r++) {
+        const int first = h->begin[h->of[r]], here = h->begin[h->of[r] + 1] - first;
+        c->found.first_of_host[r] = h->rank[first];
+        if (here > c->most_here) c->most_here = here;
+    }
 }
 
 static void check_open(check *c, const topology *top, device *d, const check_request *ask, double begin_s)
@@ -179,7 +182,6 @@ static void check_open(check *c, const topology *top, device *d, const check_req
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
     bench_create(&c->bench, &c->rungs, d, &c->world);
     if (d->kind == DEVICE_CUDA) (void)bench_link_unaware(&c->world, d); /* by all, before pairs ask */
-    check_findings_create(&c->found, d->kind, top->ranks);
     gather_ranks(c);
     if (top->ranks == 1) trial_left_out(c, "pairs of ranks: there is one rank");
     if (d->kind == DEVICE_HOST) trial_left_out(c, "GPUs: this is a check of the host");

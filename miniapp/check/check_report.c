@@ -76,17 +76,6 @@ void check_page_print(FILE *to, const check_findings *f, const check_verdict *v,
 
 const char *const check_level_words[] = { "quick", "full", "soak", NULL };
 
-static json_t *ranks_json(const check_findings *f)
-{
-    json_t *ranks = json_array();
-    for (const check_rank *r = f->rank; r < f->rank + f->ranks; r++)
-        json_array_append_new(ranks,
-                              json_pack("{s:o, s:o, s:o, s:o}", "host", record_text(r->host), "gpu",
-                                        record_text_or_null(r->gpu), "uuid", record_text_or_null(r->uuid),
-                                        "pci", record_text_or_null(r->pci)));
-    return ranks;
-}
-
 json_t *check_record(const check *c, const check_verdict *v)
 {
     const check_findings *f = &c->found;
@@ -109,10 +98,10 @@ json_t *check_record(const check *c, const check_verdict *v)
                       s->b, "name", record_text(s->name.text), "factor", record_number(s->factor),
                       "confidence", record_number(s->confidence), "evidence", record_text(s->evidence.text)));
     return json_pack(
-        "{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:O, s:O, s:o, s:o}", "level", check_level_words[c->ask->level],
+        "{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:O, s:O, s:O, s:o}", "level", check_level_words[c->ask->level],
         "round", c->round, "verdict", check_word_name[v->word], "why", record_text_or_null(f->why.text),
         "not_tried", record_text_or_null(f->not_tried.text), "rows", rows, "suspects", suspects, "figures",
-        c->figures, "faults", c->faults, "ranks", ranks_json(f), "now_s", record_number(c->now_s));
+        c->figures, "faults", c->faults, "ranks", f->rank, "now_s", record_number(c->now_s));
 }
 
 /* ---- the part of a round under way ---- */
@@ -130,7 +119,7 @@ void check_part_begin(const check *c, const json_t *head)
     json_t *o = json_deep_copy(head);
     json_object_set_new(
         o, "check_part",
-        json_pack("{s:s, s:o}", "level", check_level_words[c->ask->level], "ranks", ranks_json(&c->found)));
+        json_pack("{s:s, s:O}", "level", check_level_words[c->ask->level], "ranks", c->found.rank));
     check_part_end(c);
     put_line(c, o);
     (void)json_array_clear(c->figures);

@@ -86,7 +86,7 @@ static int add_figure(const check_findings *f, const check_figure *g, unit_kind 
     if (!(g->rate > 0) || !tells(f, g->like, kind)) return 0;
     for (int i = 0; i < ends; i++) {
         int a = i ? g->b : g->a, b = kind == UNIT_COMPONENT ? g->b : -1;
-        if (kind == UNIT_HOST) a = f->rank[a].first_of_host;
+        if (kind == UNIT_HOST) a = f->first_of_host[a];
         u[i] = (unit){ g->like, a, b, .round = g->round, .best = log(g->rate) };
         u[i].part = (a > b ? a : b) * ((int64_t)1 << 32) + (a > b ? b : a);
     }

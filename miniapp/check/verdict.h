@@ -16,6 +16,7 @@
  * the same record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.2 s for 1024. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -79,18 +80,13 @@ typedef struct check_figure {
     double noise; /* of that: how far repeats lie apart, as a fraction, / sqrt(repeats) */
 } check_figure;
 
-typedef struct check_rank { /* a rank and the device that it drives */
-    char host[64];
-    int first_of_host;                                            /* the lowest rank of the same host */
-    char gpu[64], uuid[DEVICE_UUID_BYTES], pci[DEVICE_PCI_BYTES]; /* "" on the host device */
-} check_rank;
-
 typedef struct check_findings {
     device_kind device;
-    char device_name[256]; /* of rank 0, as the vendor names it */
+    const char *device_name; /* of rank 0, as the vendor names it; not owned */
     int ranks, hosts;
-    check_rank *rank;     /* [ranks] */
-    check_figure *figure; /* owned */
+    int *first_of_host;   /* [ranks]: the lowest rank of the same host; owned, as the next two */
+    json_t *rank;         /* check.ranks of the record: of each rank its host and the device that it drives */
+    check_figure *figure;
     int figures, wrong;   /* wrong: how many of them have no rate; */
     check_figure fault;   /* the first one of the smallest part, */
     sentence where;       /* and step, place, pattern: "word 123 of 4 GiB: wrote 0x..., read 0x..." */
@@ -99,7 +95,6 @@ typedef struct check_findings {
     sentence not_tried;   /* "ring over nccl: no GPU; pairs: one rank": what was left out and why */
 } check_findings;
 
-void check_findings_create(check_findings *f, device_kind kind, int ranks);
 void check_findings_destroy(check_findings *f);
 /* wrong: where the figure has no rate. */
 void check_findings_add(check_findings *f, check_figure figure, const char *wrong);

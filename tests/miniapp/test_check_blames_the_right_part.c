@@ -95,17 +95,18 @@ static void add_like(check_findings *f, machine *m, check_like like)
 /* To be destroyed by check_findings_destroy. */
 static check_findings findings_of(machine m)
 {
-    check_findings f;
     const int each = m.ranks / m.hosts;
-    check_findings_create(&f, m.processors ? DEVICE_HOST : DEVICE_CUDA, m.ranks);
-    f.hosts = m.hosts;
-    f.rounds = m.rounds;
-    snprintf(f.device_name, sizeof f.device_name, "NVIDIA H200");
+    check_findings f = { m.processors ? DEVICE_HOST : DEVICE_CUDA, "NVIDIA H200", m.ranks, m.hosts,
+                         .rounds = m.rounds };
+    f.first_of_host = calloc((size_t)m.ranks, sizeof *f.first_of_host);
+    f.rank = json_array();
     for (int r = 0; r < m.ranks; r++) {
-        f.rank[r] = (check_rank){ .gpu = "NVIDIA H200", .first_of_host = r / each * each };
-        snprintf(f.rank[r].host, sizeof f.rank[r].host, "node%d", r / each);
-        snprintf(f.rank[r].uuid, sizeof f.rank[r].uuid, "GPU-%08x-8f06", 0x3644657bu + (unsigned)r);
-        snprintf(f.rank[r].pci, sizeof f.rank[r].pci, "0000:%02x:00.0", (unsigned)(r & 255));
+        char host[32], uuid[32], pci[32];
+        snprintf(host, sizeof host, "node%d", r / each);
+        snprintf(uuid, sizeof uuid, "GPU-%08x-8f06", 0x3644657bu + (unsigned)r);
+        snprintf(pci, sizeof pci, "0000:%02x:00.0", (unsigned)(r & 255));
+        json_array_append_new(f.rank, json_pack("{s:s, s:s, s:s}", "host", host, "uuid", uuid, "pci", pci));
+        f.first_of_host[r] = r / each * each;
     }
     for (int l = CHECK_COPY; l < CHECK_LIKES; l++)
         if ((l <= CHECK_RING || l >= CHECK_HEAT_ALL) && l != CHECK_TRANSPOSE_ALL)
