@@ -110,7 +110,6 @@ void check_add_evidence(check_verdict *v, check_like like, double factor)
 {
     check_suspect *s = &v->suspect;
     v->row[like].verdict = CHECK_SLOW;
-    s->factor = fmin(s->factor, factor);
     sentence_add(&s->evidence, "%s%s %.0f %%", s->rows++ > 0 ? "; " : "", check_likes[like].name,
                  100 * factor);
 }
@@ -176,5 +175,6 @@ void check_judge_by_reference(const check_findings *f, const check_reference *r,
             continue;
         if (s->rows == 0) sentence_set(&s->evidence, "below the reference: ");
         check_add_evidence(v, row->like, row->least / row->reference);
+        s->factor = fmin(s->factor, row->least / row->reference);
     }
 }

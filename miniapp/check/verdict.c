@@ -256,7 +256,7 @@ static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
 {
     check_suspect *s = &v->suspect;
     const unit *worst = NULL, *const end = t->unit + t->count;
-    double most = 0;
+    double most = 0, surest = 0;
     for (const unit *from = t->unit, *to; from < end; from = to) {
         for (to = from + 1; to < end && to->part == from->part;) to++;
         if (kind == UNIT_COMPONENT && from->b < 0) continue; /* a rank by itself was a unit before */
@@ -268,8 +268,14 @@ static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
     if (!worst) return;
     const check_part part = (check_part[]){ CHECK_HOST, CHECK_GPU, check_likes[worst->like].part }[kind];
     (void)check_suspect_is(v, t->f, part, worst->a, worst->b);
-    for (const unit *u = worst; u < end && u->part == worst->part; u++)
-        if (u->low || u->usual < far_below) check_add_evidence(v, u->like, exp(fmin(u->effect, u->usual)));
+    for (const unit *u = worst; u < end && u->part == worst->part; u++) {
+        const double below = fmin(u->effect, u->usual);
+        if (!u->low && u->usual >= far_below) continue;
+        check_add_evidence(v, u->like, exp(below));
+        if (below / u->error >= surest) continue;
+        surest = below / u->error;
+        s->factor = exp(below);
+    }
     if (part == CHECK_LINK && t->f->ranks <= 2 * t->f->hosts) {
         s->confidence /= 3;
         sentence_add(&s->evidence, "; it may as well be one of its ranks, which have no other pair");

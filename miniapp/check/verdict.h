@@ -141,7 +141,8 @@ typedef struct check_row {
 typedef struct check_suspect {
     check_part part;
     int a, b;          /* a rank of it; of a link both; -1: all */
-    double factor;     /* of what its peers deliver: 0.8; NaN: wrong bits */
+    double factor;     /* of what its peers deliver, in the figure that shows it by most errors: 0.8; NaN:
+                        * wrong bits */
     double confidence; /* 1; a third where it may as well be another part */
     int rows;          /* that tell of it */
     sentence name;     /* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)" */
