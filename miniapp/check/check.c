@@ -175,8 +175,6 @@ static void check_open(check *c, const topology *top, device *d, const check_req
                                { "n", sizes[size].matrix_cells },
                                { "radius", 1 },
                                { "steps", CHECK_BLOCK_STEPS } },
-                  .figures = json_array(),
-                  .faults = json_array(),
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
@@ -190,8 +188,6 @@ static void check_open(check *c, const topology *top, device *d, const check_req
 static void check_close(check *c)
 {
     check_findings_destroy(&c->found);
-    json_decref(c->figures);
-    json_decref(c->faults);
     bench_destroy(&c->bench);
     bench_world_destroy(&c->world);
     MPI_CHECK(ranks_free(&c->reports));

@@ -48,19 +48,17 @@ const char *const check_part_keys[] = { "gpu", "link", "host", "host_link", "dis
 
 void check_findings_destroy(check_findings *f)
 {
+    for (int i = 0; i < f->figures; i++) free(f->figure[i].where);
     free(f->figure);
     free(f->first_of_host);
     json_decref(f->rank);
     *f = (check_findings){ .ranks = 0 };
 }
 
-void check_findings_add(check_findings *f, check_figure figure, const char *wrong)
+void check_findings_add(check_findings *f, check_figure figure, const char *where)
 {
-    if (isnan(figure.rate) &&
-        (f->wrong++ == 0 || check_likes[figure.like].part < check_likes[f->fault.like].part)) {
-        f->fault = figure;
-        sentence_set(&f->where, "%s", wrong);
-    }
+    figure.where = isnan(figure.rate) ? CHECK_ALLOC(strdup(where)) : NULL;
+    f->wrong += figure.where != NULL;
     if ((f->figures & (f->figures - 1)) == 0) /* there is room for a power of two of them */
         f->figure = CHECK_ALLOC(realloc(f->figure, (2 * (size_t)f->figures + 1) * sizeof figure));
     f->figure[f->figures++] = figure;

@@ -246,8 +246,8 @@ static void report(check *c)
             MPI_CHECK(MPI_Irecv(&t, sizeof t, MPI_BYTE, MPI_ANY_SOURCE, 0, c->reports, &request));
             ranks_wait_asleep(&request);
         }
-        check_part_add(c, &t);
         for (int i = 0; i < t.figures; i++) check_findings_add(&c->found, t.figure[i], t.wrong.text);
+        check_part_add(c, &t);
         c->mine.asked = c->mine.asked || t.asked;
     }
 }

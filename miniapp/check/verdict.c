@@ -201,14 +201,17 @@ static units units_create(const check_findings *f, double errors, unit_kind kind
 /* The wrong bits of a rank by itself explain those of its pairs, and any those of all ranks. */
 static void judge_wrong(const check_findings *f, check_verdict *v)
 {
-    const check_figure *const first = &f->fault;
-    for (const check_figure *g = f->figure; g < f->figure + f->figures; g++)
-        if (isnan(g->rate)) v->row[g->like].verdict = CHECK_WRONG;
-    if (f->wrong == 0) return;
+    const check_figure *first = NULL;
+    for (const check_figure *g = f->figure; g < f->figure + f->figures; g++) {
+        if (!g->where) continue;
+        v->row[g->like].verdict = CHECK_WRONG;
+        if (!first || check_likes[g->like].part < check_likes[first->like].part) first = g;
+    }
+    if (!first) return;
     (void)check_suspect_is(v, f, check_likes[first->like].part, first->a, first->b);
     v->suspect.factor = NAN;
     sentence_set(&v->suspect.evidence, "wrong bits in %s, round %d: %.600s", check_likes[first->like].name,
-                 first->round + 1, f->where.text);
+                 first->round + 1, first->where);
 }
 
 /* Is that link the lowest of all, by all its figures together, in more rounds than chance allows? */

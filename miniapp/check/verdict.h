@@ -78,6 +78,7 @@ typedef struct check_figure {
     int round;    /* from 0 */
     double rate;  /* the median of its repeats, of a pair and on a host the fastest one; NaN: wrong bits */
     double noise; /* of that: how far repeats lie apart, as a fraction, / sqrt(repeats) */
+    char *where;  /* of wrong bits: "word 123 of 4 GiB: wrote 0x..., read 0x..."; else NULL; owned */
 } check_figure;
 
 typedef struct check_findings {
@@ -87,17 +88,15 @@ typedef struct check_findings {
     int *first_of_host;   /* [ranks]: the lowest rank of the same host; owned, as the next two */
     json_t *rank;         /* check.ranks of the record: of each rank its host and the device that it drives */
     check_figure *figure;
-    int figures, wrong;   /* wrong: how many of them have no rate; */
-    check_figure fault;   /* the first one of the smallest part, */
-    sentence where;       /* and step, place, pattern: "word 123 of 4 GiB: wrote 0x..., read 0x..." */
+    int figures, wrong;   /* wrong: how many of them have no rate */
     int rounds;           /* that were finished */
     sentence why;         /* it is incomplete; "": it is not */
     sentence not_tried;   /* "ring over nccl: no GPU; pairs: one rank": what was left out and why */
 } check_findings;
 
 void check_findings_destroy(check_findings *f);
-/* wrong: where the figure has no rate. */
-void check_findings_add(check_findings *f, check_figure figure, const char *wrong);
+/* where: copied where the figure has no rate. */
+void check_findings_add(check_findings *f, check_figure figure, const char *where);
 /* ---- the verdict ---- */
 
 /* Rates that machines of this kind were measured to deliver: a file of jobs/check_reference, {"gpu": "NVIDIA
