@@ -150,11 +150,10 @@ int trial_partner(int n, int round, int one)
 {
     const int last = n + n % 2 - 1; /* its seat stays, and is empty where n is odd; the others go round a
                                      * circle of as many */
-    int other;
     if (round >= rounds_of(n)) return -1;
-    if (one == last) other = round;
-    else if (one == round) other = last;
-    else other = (2 * round - one + 2 * last) % last;
+    const int other = one == last    ? round
+                      : one == round ? last
+                                     : (2 * round - one + 2 * last) % last;
     return other < n ? other : -1;
 }
 

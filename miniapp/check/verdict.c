@@ -139,10 +139,8 @@ static double set_noise(check_row *row, const units *t)
 static void put_like(units *t, check_like like, check_row *row)
 {
     unit *const end = t->unit + t->count;
-    const check_word verdict = row->verdict;
-    *row = (check_row){ .like = like, .least = INFINITY, .least_a = -1, .least_b = -1, .smallest = 1 };
-    row->noise = row->reference = NAN;
-    row->verdict = verdict;
+    *row = (check_row){ .like = like, .least = INFINITY, .least_a = -1, .least_b = -1, .noise = NAN,
+                        .smallest = 1, .reference = NAN, .verdict = row->verdict };
     for (int c = 0; c < t->columns; c++) { /* the last one is that of all rounds */
         row->count = column_of(t, like, c, &row->median);
         if (row->count > 0 && c < t->columns - 1) row->rounds = c + 1;

@@ -21,6 +21,7 @@
 
 #include "base/terminal.h"
 #include "check/verdict.h"
+#include "support/chance.h"
 #include "support/sanitized.h"
 
 /* ---- a machine: hosts with as many GPUs each, rates that load of others lowers, and what is slower ---- */
@@ -41,20 +42,6 @@ typedef struct machine {
 #define OF_GPU CHECK_PATTERNS, CHECK_FROM_HOST
 #define OF_LINK CHECK_PAIR_ONEWAY, CHECK_HOST_PAIR
 #define QUIET .rounds = 3, .load = 0.001, .noise = 0.001, .seed = 7
-
-static double uniform(uint64_t *state) /* splitmix64; (0, 1) */
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return ((double)((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static double normal(uint64_t *state)
-{
-    const double r = sqrt(-2 * log(uniform(state)));
-    return r * cos(6.283185307179586 * uniform(state));
-}
 
 static double factor_of(const machine *m, const check_figure *g)
 {
