@@ -82,13 +82,14 @@ static const struct {
 /* ---- rounds ---- */
 
 /* Rank 0: is there another round? Three tell the noise of rounds; on a host, whose cores others use too, the
- * order within seven tells who is slow. A quick check has no more of them, and a later one than the second
- * begins while there is twice its time. */
+ * order within seven tells who is slow. A quick check has no more of them: the second one, which verifies
+ * less, begins while there are four fifths of the time of the first, a later one while there is twice its
+ * own. */
 static bool goes_on(const check *c)
 {
     const bool quick = c->ask->level == CHECK_QUICK;
     const int done = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? 3 : 7;
-    const double end_s = c->now_s + c->repeats_s * (quick && done > 1 ? 2 : 1);
+    const double end_s = c->now_s + c->repeats_s * (!quick ? 1 : done > 1 ? 2 : 0.8);
     if (c->ask->level == CHECK_SOAK) return end_s < c->ask->time_s;
     if (quick && (c->found.wrong > 0 || done == enough)) return false;
     if (isfinite(c->limit_s)) return end_s <= c->limit_s;
@@ -130,18 +131,21 @@ static void gather_ranks(check *c)
 {
     const topology *top = c->top;
     const hosts *h = top->where;
-    const int begin = h->begin[h->of[top->rank]];
-    check_rank mine = { .first_of_host = h->rank[begin] };
-    snprintf(mine.host, sizeof mine.host, "%s", top->host);
-    snprintf(mine.gpu, sizeof mine.gpu, "%.63s", c->d->kind == DEVICE_CUDA ? c->d->name : "");
-    snprintf(mine.uuid, sizeof mine.uuid, "%s", c->d->uuid);
-    snprintf(mine.pci, sizeof mine.pci, "%s", top->pci);
-    MPI_CHECK(ranks_allgather(&mine, sizeof mine, c->found.rank, top->comm));
-    while (h->rank[begin + c->number] != top->rank) c->number++;
-    for (int k = 0; k < h->count; k++)
-        if (h->begin[k + 1] - h->begin[k] > c->most_here) c->most_here = h->begin[k + 1] - h->begin[k];
-    c->found.hosts = top->hosts;
-    snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
+    const char *const gpu = c->d->kind == DEVICE_CUDA ? c->d->name : "";
+    c->found = (check_findings){
+        .device = c->d->kind, .device_name = c->d->name, .ranks = top->ranks, .hosts = top->hosts
+    };
+    c->found.first_of_host = CHECK_CALLOC(top->ranks, sizeof *c->found.first_of_host);
+    c->found.rank = machine_gather(
+        top,
+        json_pack("{s:o, s:o, s:o, s:o}", "host", record_text(top->host), "gpu", record_text_or_null(gpu),
+                  "uuid", record_text_or_null(c->d->uuid), "pci", record_text_or_null(top->pci)));
+    while (h->rank[h->begin[h->of[top->rank]] + c->number] != top->rank) c->number++;
+    for (int r = 0; r < top->ranks; r++) {
+        const int first = h->begin[h->of[r]], here = h->begin[h->of[r] + 1] - first;
+        c->found.first_of_host[r] = h->rank[first];
+        if (here > c->most_here) c->most_here = here;
+    }
 }
 
 static void check_open(check *c, const topology *top, device *d, const check_request *ask, double begin_s)
@@ -171,14 +175,11 @@ static void check_open(check *c, const topology *top, device *d, const check_req
                                { "n", sizes[size].matrix_cells },
                                { "radius", 1 },
                                { "steps", CHECK_BLOCK_STEPS } },
-                  .figures = json_array(),
-                  .faults = json_array(),
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
     bench_create(&c->bench, &c->rungs, d, &c->world);
     if (d->kind == DEVICE_CUDA) (void)bench_link_unaware(&c->world, d); /* by all, before pairs ask */
-    check_findings_create(&c->found, d->kind, top->ranks);
     gather_ranks(c);
     if (top->ranks == 1) trial_left_out(c, "pairs of ranks: there is one rank");
     if (d->kind == DEVICE_HOST) trial_left_out(c, "GPUs: this is a check of the host");
@@ -187,8 +188,6 @@ static void check_open(check *c, const topology *top, device *d, const check_req
 static void check_close(check *c)
 {
     check_findings_destroy(&c->found);
-    json_decref(c->figures);
-    json_decref(c->faults);
     bench_destroy(&c->bench);
     bench_world_destroy(&c->world);
     MPI_CHECK(ranks_free(&c->reports));

@@ -69,16 +69,15 @@ typedef struct check {
     bench_request rungs; /* what bench is told, */
     bench_setting setting[CHECK_SETTINGS];
     bench bench;
-    check_findings found;     /* on rank 0 all; on the others empty, as are the next two */
-    json_t *figures, *faults; /* of this round, for its record */
-    int round;                /* from 0 */
-    const char *trial;        /* under way, for people: "memory copy"; */
-    int item;                 /* and its number in its part */
-    trial_report mine;        /* of the trial under way */
-    double begin_s;           /* when the program started */
-    double limit_s;           /* of a quick check; INFINITY: all items of all rounds begin */
-    double now_s;             /* since the start, the same on all ranks */
-    double repeats_s;         /* of this round, without what the next one leaves out */
+    check_findings found; /* on rank 0 all; on the others without figures */
+    int round;            /* from 0 */
+    const char *trial;    /* under way, for people: "memory copy"; */
+    int item;             /* and its number in its part */
+    trial_report mine;    /* of the trial under way */
+    double begin_s;       /* when the program started */
+    double limit_s;       /* of a quick check; INFINITY: all items of all rounds begin */
+    double now_s;         /* since the start, the same on all ranks */
+    double repeats_s;     /* of this round, without what the next one leaves out */
 } check;
 
 /* All parts of a round; a line on stderr says which one begins, of a soak once a round. False on all ranks:
@@ -107,5 +106,5 @@ json_t *check_record(const check *c, const check_verdict *v);
  * a trial. It is begun anew when the round's record is written. jobs/judge reads it beside OUTPUT. By rank 0;
  * these do nothing where there is no output, and exit where the file cannot be written. head: not taken. */
 void check_part_begin(const check *c, const json_t *head);
-void check_part_add(const check *c, const trial_report *t);
+void check_part_add(const check *c, const trial_report *t); /* whose figures are the last ones of c->found */
 void check_part_end(const check *c);

@@ -76,15 +76,21 @@ void check_page_print(FILE *to, const check_findings *f, const check_verdict *v,
 
 const char *const check_level_words[] = { "quick", "full", "soak", NULL };
 
-static json_t *ranks_json(const check_findings *f)
+/* The figures of this round from that one on, or those of wrong bits. */
+static json_t *figures_json(const check *c, int first, bool wrong)
 {
-    json_t *ranks = json_array();
-    for (const check_rank *r = f->rank; r < f->rank + f->ranks; r++)
-        json_array_append_new(ranks,
-                              json_pack("{s:o, s:o, s:o, s:o}", "host", record_text(r->host), "gpu",
-                                        record_text_or_null(r->gpu), "uuid", record_text_or_null(r->uuid),
-                                        "pci", record_text_or_null(r->pci)));
-    return ranks;
+    json_t *all = json_array();
+    for (const check_figure *g = c->found.figure + first; g < c->found.figure + c->found.figures; g++) {
+        if (g->round != c->round || wrong != (g->where != NULL)) continue;
+        const char *const like = check_likes[g->like].key;
+        json_array_append_new(
+            all, wrong ? json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", like, "a", g->a, "b", g->b, "round",
+                                   g->round, "where", record_text(g->where))
+                       : json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", like, "a", g->a, "b", g->b,
+                                   "alone", g->alone, "round", g->round, "rate", record_number(g->rate),
+                                   "noise", record_number(g->noise)));
+    }
+    return all;
 }
 
 json_t *check_record(const check *c, const check_verdict *v)
@@ -109,10 +115,11 @@ json_t *check_record(const check *c, const check_verdict *v)
                       s->b, "name", record_text(s->name.text), "factor", record_number(s->factor),
                       "confidence", record_number(s->confidence), "evidence", record_text(s->evidence.text)));
     return json_pack(
-        "{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:O, s:O, s:o, s:o}", "level", check_level_words[c->ask->level],
+        "{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:O, s:o}", "level", check_level_words[c->ask->level],
         "round", c->round, "verdict", check_word_name[v->word], "why", record_text_or_null(f->why.text),
         "not_tried", record_text_or_null(f->not_tried.text), "rows", rows, "suspects", suspects, "figures",
-        c->figures, "faults", c->faults, "ranks", ranks_json(f), "now_s", record_number(c->now_s));
+        figures_json(c, 0, false), "faults", figures_json(c, 0, true), "ranks", f->rank, "now_s",
+        record_number(c->now_s));
 }
 
 /* ---- the part of a round under way ---- */
@@ -130,32 +137,17 @@ void check_part_begin(const check *c, const json_t *head)
     json_t *o = json_deep_copy(head);
     json_object_set_new(
         o, "check_part",
-        json_pack("{s:s, s:o}", "level", check_level_words[c->ask->level], "ranks", ranks_json(&c->found)));
+        json_pack("{s:s, s:O}", "level", check_level_words[c->ask->level], "ranks", c->found.rank));
     check_part_end(c);
     put_line(c, o);
-    (void)json_array_clear(c->figures);
-    (void)json_array_clear(c->faults);
 }
 
 void check_part_add(const check *c, const trial_report *t)
 {
-    json_t *figures = json_array(), *faults = json_array();
-    for (const check_figure *g = t->figure; g < t->figure + t->figures; g++) {
-        const char *const like = check_likes[g->like].key;
-        if (isnan(g->rate))
-            json_array_append_new(faults,
-                                  json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", like, "a", g->a, "b", g->b,
-                                            "round", g->round, "where", record_text(t->wrong.text)));
-        else
-            json_array_append_new(figures,
-                                  json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", like, "a", g->a,
-                                            "b", g->b, "alone", g->alone, "round", g->round, "rate",
-                                            record_number(g->rate), "noise", record_number(g->noise)));
-    }
-    (void)json_array_extend(c->figures, figures);
-    (void)json_array_extend(c->faults, faults);
+    const int first = c->found.figures - t->figures;
     put_line(c, json_pack("{s:i, s:i, s:s, s:i, s:o, s:o}", "rank", t->rank, "round", c->round, "trial",
-                          c->trial, "item", c->item, "figures", figures, "faults", faults));
+                          c->trial, "item", c->item, "figures", figures_json(c, first, false), "faults",
+                          figures_json(c, first, true)));
 }
 
 void check_part_end(const check *c)

@@ -46,29 +46,27 @@ const check_like_row check_likes[CHECK_LIKES] = {
 
 const char *const check_part_keys[] = { "gpu", "link", "host", "host_link", "disk", "job" };
 
-void check_findings_create(check_findings *f, device_kind kind, int ranks)
-{
-    *f = (check_findings){ .device = kind, .ranks = ranks };
-    f->rank = CHECK_ALLOC(calloc((size_t)ranks, sizeof *f->rank));
-}
-
 void check_findings_destroy(check_findings *f)
 {
+    for (int i = 0; i < f->figures; i++) free(f->figure[i].where);
     free(f->figure);
-    free(f->rank);
+    free(f->first_of_host);
+    json_decref(f->rank);
     *f = (check_findings){ .ranks = 0 };
 }
 
-void check_findings_add(check_findings *f, check_figure figure, const char *wrong)
+void check_findings_add(check_findings *f, check_figure figure, const char *where)
 {
-    if (isnan(figure.rate) &&
-        (f->wrong++ == 0 || check_likes[figure.like].part < check_likes[f->fault.like].part)) {
-        f->fault = figure;
-        sentence_set(&f->where, "%s", wrong);
-    }
+    figure.where = isnan(figure.rate) ? CHECK_ALLOC(strdup(where)) : NULL;
+    f->wrong += figure.where != NULL;
     if ((f->figures & (f->figures - 1)) == 0) /* there is room for a power of two of them */
         f->figure = CHECK_ALLOC(realloc(f->figure, (2 * (size_t)f->figures + 1) * sizeof figure));
     f->figure[f->figures++] = figure;
+}
+
+static const char *text_of(const check_findings *f, int rank, const char *key)
+{
+    return json_string_value(json_object_get(json_array_get(f->rank, (size_t)rank), key));
 }
 
 /* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)". a: a rank of it, of a link the lower one; -1: all of
@@ -78,15 +76,16 @@ static void part_name(sentence *out, const check_findings *f, check_part part, i
     static const char *const all[] = { "all GPUs alike",  "all links of ranks alike",
                                        "all hosts alike", "all links of hosts alike",
                                        "the disk",        "all ranks together" };
-    const check_rank *r = a < 0 ? NULL : &f->rank[a];
+    const char *const host = text_of(f, a, "host");
     const bool cores = part == CHECK_GPU && f->device == DEVICE_HOST;
-    if (!r) sentence_set(out, "%s", cores ? "processor cores of all ranks alike" : all[part]);
-    else if (cores) sentence_set(out, "processor cores of rank %d (%s)", a, r->host);
+    if (a < 0) sentence_set(out, "%s", cores ? "processor cores of all ranks alike" : all[part]);
+    else if (cores) sentence_set(out, "processor cores of rank %d (%s)", a, host);
     else if (part == CHECK_GPU)
-        sentence_set(out, "GPU of rank %d (%s, %.12s, %s)", a, r->host, r->uuid, r->pci);
-    else if (part == CHECK_HOST) sentence_set(out, "host %s (ranks from %d on)", r->host, a);
-    else if (part == CHECK_LINK) sentence_set(out, "link of ranks %d and %d (%s)", a, b, r->host);
-    else sentence_set(out, "link of hosts %s and %s", r->host, f->rank[b].host);
+        sentence_set(out, "GPU of rank %d (%s, %.12s, %s)", a, host, text_of(f, a, "uuid"),
+                     text_of(f, a, "pci"));
+    else if (part == CHECK_HOST) sentence_set(out, "host %s (ranks from %d on)", host, a);
+    else if (part == CHECK_LINK) sentence_set(out, "link of ranks %d and %d (%s)", a, b, host);
+    else sentence_set(out, "link of hosts %s and %s", host, text_of(f, b, "host"));
 }
 
 /* ---- the suspect and its evidence ---- */
@@ -109,7 +108,6 @@ void check_add_evidence(check_verdict *v, check_like like, double factor)
 {
     check_suspect *s = &v->suspect;
     v->row[like].verdict = CHECK_SLOW;
-    s->factor = fmin(s->factor, factor);
     sentence_add(&s->evidence, "%s%s %.0f %%", s->rows++ > 0 ? "; " : "", check_likes[like].name,
                  100 * factor);
 }
@@ -175,5 +173,6 @@ void check_judge_by_reference(const check_findings *f, const check_reference *r,
             continue;
         if (s->rows == 0) sentence_set(&s->evidence, "below the reference: ");
         check_add_evidence(v, row->like, row->least / row->reference);
+        s->factor = fmin(s->factor, row->least / row->reference);
     }
 }

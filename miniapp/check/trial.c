@@ -64,13 +64,12 @@ void trial_left_out(check *c, const char *format, ...)
 }
 
 /* The rung of the figure's like, verified and timed by all ranks of c->bench.world; the first rank that the
- * figure is of reports its rate, or that it was wrong. A plane counts its cells, and a pair of ranks or hosts
- * its fastest sample, as it does its best round. No figure: this device has no such rung, or no memory for
- * it, or it cannot run here. */
+ * figure is of reports its rate, or that it was wrong. A plane counts its cells. Of a pair, and on a host,
+ * the fastest sample counts: where several programs share a core, the median is theirs, and the fastest one
+ * fits between them. No figure: this device has no such rung, or no memory for it, or it cannot run here. */
 static void try_rung(check *c, check_figure f)
 {
     const check_like_row *const t = &check_likes[f.like];
-    const bool pair = t->part == CHECK_LINK || t->part == CHECK_HOST_LINK;
     trial_report *const m = &c->mine;
     bench_point p;
     bench_item item;
@@ -86,10 +85,10 @@ static void try_rung(check *c, check_figure f)
     if (!p.verdict.right && m->wrong.text[0]) return; /* the first that is wrong is enough to blame */
     m->wrong = p.verdict.right ? m->wrong : p.verdict.why;
     f.round = c->round;
-    f.noise = p.spread / sqrt((double)p.time_s.count);
-    f.rate = t->steps ? (double)p.of.size * t->steps / p.time_s.p50
-             : pair   ? p.rate * p.time_s.p50 / p.time_s.min
-                      : p.rate;
+    const bool fastest = f.b >= 0 || c->d->kind == DEVICE_HOST;
+    const double time_s = fastest ? p.time_s.min : p.time_s.p50;
+    f.noise = (fastest ? p.time_s.p50 / time_s - 1 : p.spread) / sqrt((double)p.time_s.count);
+    f.rate = (t->steps ? (double)p.of.size * t->steps : p.of.work) / time_s;
     assert(m->figures < TRIAL_FIGURES);
     m->figure[m->figures++] = f;
 }
@@ -151,11 +150,10 @@ int trial_partner(int n, int round, int one)
 {
     const int last = n + n % 2 - 1; /* its seat stays, and is empty where n is odd; the others go round a
                                      * circle of as many */
-    int other;
     if (round >= rounds_of(n)) return -1;
-    if (one == last) other = round;
-    else if (one == round) other = last;
-    else other = (2 * round - one + 2 * last) % last;
+    const int other = one == last    ? round
+                      : one == round ? last
+                                     : (2 * round - one + 2 * last) % last;
     return other < n ? other : -1;
 }
 
@@ -247,8 +245,8 @@ static void report(check *c)
             MPI_CHECK(MPI_Irecv(&t, sizeof t, MPI_BYTE, MPI_ANY_SOURCE, 0, c->reports, &request));
             ranks_wait_asleep(&request);
         }
-        check_part_add(c, &t);
         for (int i = 0; i < t.figures; i++) check_findings_add(&c->found, t.figure[i], t.wrong.text);
+        check_part_add(c, &t);
         c->mine.asked = c->mine.asked || t.asked;
     }
 }

@@ -14,7 +14,7 @@ static const double noise_least = 0.005; /* no machine repeats itself better */
 static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
 static const double often = 0.01;        /* of checks may blame a part by chance */
 static const double far_below = -0.405;  /* two thirds of its peers' rate; a logarithm */
-enum { ROWS_LEAST = 3, FAR_LEAST = 5 };
+enum { ROWS_LEAST = 3 };
 
 /* ---- units: the figures of a like by what they are of, each next to its peers ---- */
 
@@ -86,7 +86,7 @@ static int add_figure(const check_findings *f, const check_figure *g, unit_kind 
     if (!(g->rate > 0) || !tells(f, g->like, kind)) return 0;
     for (int i = 0; i < ends; i++) {
         int a = i ? g->b : g->a, b = kind == UNIT_COMPONENT ? g->b : -1;
-        if (kind == UNIT_HOST) a = f->rank[a].first_of_host;
+        if (kind == UNIT_HOST) a = f->first_of_host[a];
         u[i] = (unit){ g->like, a, b, .round = g->round, .best = log(g->rate) };
         u[i].part = (a > b ? a : b) * ((int64_t)1 << 32) + (a > b ? b : a);
     }
@@ -139,10 +139,8 @@ static double set_noise(check_row *row, const units *t)
 static void put_like(units *t, check_like like, check_row *row)
 {
     unit *const end = t->unit + t->count;
-    const check_word verdict = row->verdict;
-    *row = (check_row){ .like = like, .least = INFINITY, .least_a = -1, .least_b = -1, .smallest = 1 };
-    row->noise = row->reference = NAN;
-    row->verdict = verdict;
+    *row = (check_row){ .like = like, .least = INFINITY, .least_a = -1, .least_b = -1, .noise = NAN,
+                        .smallest = 1, .reference = NAN, .verdict = row->verdict };
     for (int c = 0; c < t->columns; c++) { /* the last one is that of all rounds */
         row->count = column_of(t, like, c, &row->median);
         if (row->count > 0 && c < t->columns - 1) row->rounds = c + 1;
@@ -201,14 +199,17 @@ static units units_create(const check_findings *f, double errors, unit_kind kind
 /* The wrong bits of a rank by itself explain those of its pairs, and any those of all ranks. */
 static void judge_wrong(const check_findings *f, check_verdict *v)
 {
-    const check_figure *const first = &f->fault;
-    for (const check_figure *g = f->figure; g < f->figure + f->figures; g++)
-        if (isnan(g->rate)) v->row[g->like].verdict = CHECK_WRONG;
-    if (f->wrong == 0) return;
+    const check_figure *first = NULL;
+    for (const check_figure *g = f->figure; g < f->figure + f->figures; g++) {
+        if (!g->where) continue;
+        v->row[g->like].verdict = CHECK_WRONG;
+        if (!first || check_likes[g->like].part < check_likes[first->like].part) first = g;
+    }
+    if (!first) return;
     (void)check_suspect_is(v, f, check_likes[first->like].part, first->a, first->b);
     v->suspect.factor = NAN;
     sentence_set(&v->suspect.evidence, "wrong bits in %s, round %d: %.600s", check_likes[first->like].name,
-                 first->round + 1, f->where.text);
+                 first->round + 1, first->where);
 }
 
 /* Is that link the lowest of all, by all its figures together, in more rounds than chance allows? */
@@ -247,7 +248,7 @@ static double errors_of(const units *t, const unit *from, const unit *to)
     }
     if (t->f->rounds < CHECK_ROUNDS_LEAST) return 0;
     if (from->b < 0 && t->f->device == DEVICE_HOST && low < ROWS_LEAST) errors = 0;
-    if (5 * far < 3 * (to - from) || (from->b < 0 ? far < FAR_LEAST : !is_lowest(t, from))) return errors;
+    if (5 * far < 3 * (to - from) || (from->b < 0 ? far < ROWS_LEAST : !is_lowest(t, from))) return errors;
     return fmax(errors, t->errors);
 }
 
@@ -256,7 +257,7 @@ static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
 {
     check_suspect *s = &v->suspect;
     const unit *worst = NULL, *const end = t->unit + t->count;
-    double most = 0;
+    double most = 0, surest = 0;
     for (const unit *from = t->unit, *to; from < end; from = to) {
         for (to = from + 1; to < end && to->part == from->part;) to++;
         if (kind == UNIT_COMPONENT && from->b < 0) continue; /* a rank by itself was a unit before */
@@ -268,8 +269,14 @@ static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
     if (!worst) return;
     const check_part part = (check_part[]){ CHECK_HOST, CHECK_GPU, check_likes[worst->like].part }[kind];
     (void)check_suspect_is(v, t->f, part, worst->a, worst->b);
-    for (const unit *u = worst; u < end && u->part == worst->part; u++)
-        if (u->low || u->usual < far_below) check_add_evidence(v, u->like, exp(fmin(u->effect, u->usual)));
+    for (const unit *u = worst; u < end && u->part == worst->part; u++) {
+        const double below = fmin(u->effect, u->usual);
+        if (!u->low && u->usual >= far_below) continue;
+        check_add_evidence(v, u->like, exp(below));
+        if (below / u->error >= surest) continue;
+        surest = below / u->error;
+        s->factor = exp(below);
+    }
     if (part == CHECK_LINK && t->f->ranks <= 2 * t->f->hosts) {
         s->confidence /= 3;
         sentence_add(&s->evidence, "; it may as well be one of its ranks, which have no other pair");

@@ -16,6 +16,7 @@
  * the same record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.2 s for 1024. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -75,34 +76,27 @@ typedef struct check_figure {
     int a, b;     /* ranks: b = -1 but of a link; a = -1 of the job and the disk */
     bool alone;   /* the ranks of a host took turns */
     int round;    /* from 0 */
-    double rate;  /* the median of its repeats; NaN: wrong bits */
-    double noise; /* of the median: (p90 - min) / p50 / sqrt(repeats) */
+    double rate;  /* the median of its repeats, of a pair and on a host the fastest one; NaN: wrong bits */
+    double noise; /* of that: how far repeats lie apart, as a fraction, / sqrt(repeats) */
+    char *where;  /* of wrong bits: "word 123 of 4 GiB: wrote 0x..., read 0x..."; else NULL; owned */
 } check_figure;
-
-typedef struct check_rank { /* a rank and the device that it drives */
-    char host[64];
-    int first_of_host;                                            /* the lowest rank of the same host */
-    char gpu[64], uuid[DEVICE_UUID_BYTES], pci[DEVICE_PCI_BYTES]; /* "" on the host device */
-} check_rank;
 
 typedef struct check_findings {
     device_kind device;
-    char device_name[256]; /* of rank 0, as the vendor names it */
+    const char *device_name; /* of rank 0, as the vendor names it; not owned */
     int ranks, hosts;
-    check_rank *rank;     /* [ranks] */
-    check_figure *figure; /* owned */
-    int figures, wrong;   /* wrong: how many of them have no rate; */
-    check_figure fault;   /* the first one of the smallest part, */
-    sentence where;       /* and step, place, pattern: "word 123 of 4 GiB: wrote 0x..., read 0x..." */
+    int *first_of_host;   /* [ranks]: the lowest rank of the same host; owned, as the next two */
+    json_t *rank;         /* check.ranks of the record: of each rank its host and the device that it drives */
+    check_figure *figure;
+    int figures, wrong;   /* wrong: how many of them have no rate */
     int rounds;           /* that were finished */
     sentence why;         /* it is incomplete; "": it is not */
     sentence not_tried;   /* "ring over nccl: no GPU; pairs: one rank": what was left out and why */
 } check_findings;
 
-void check_findings_create(check_findings *f, device_kind kind, int ranks);
 void check_findings_destroy(check_findings *f);
-/* wrong: where the figure has no rate. */
-void check_findings_add(check_findings *f, check_figure figure, const char *wrong);
+/* where: copied where the figure has no rate. */
+void check_findings_add(check_findings *f, check_figure figure, const char *where);
 /* ---- the verdict ---- */
 
 /* Rates that machines of this kind were measured to deliver: a file of jobs/check_reference, {"gpu": "NVIDIA
@@ -146,7 +140,8 @@ typedef struct check_row {
 typedef struct check_suspect {
     check_part part;
     int a, b;          /* a rank of it; of a link both; -1: all */
-    double factor;     /* of what its peers deliver: 0.8; NaN: wrong bits */
+    double factor;     /* of what its peers deliver, in the figure that shows it by most errors: 0.8; NaN:
+                        * wrong bits */
     double confidence; /* 1; a third where it may as well be another part */
     int rows;          /* that tell of it */
     sentence name;     /* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)" */

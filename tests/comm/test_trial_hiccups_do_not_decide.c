@@ -8,6 +8,7 @@
 
 #include "ranks/timer.h"
 #include "ranks/trial.h"
+#include "support/chance.h"
 #include "support/unit.h"
 
 static int rank, ranks;
@@ -29,28 +30,16 @@ static struct {
 } w;
 
 static uint64_t seed;
-static double any(void) /* [0, 1) */
-{
-    uint64_t z = seed += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
-}
-static double normal(void)
-{
-    const double r = sqrt(-2 * log(1 - any()));
-    return r * cos(6.283185307179586 * any());
-}
 
 static void make_world(const kind *k)
 {
-    const int fastest = (int)(WAYS_MAX * any());
-    w.ranks = k->near ? 1 : (int)exp2(10.001 * any());
-    w.ways = k->near ? WAYS_MAX : 2 + (int)(5 * any());
+    const int fastest = (int)(WAYS_MAX * uniform(&seed));
+    w.ranks = k->near ? 1 : (int)exp2(10.001 * uniform(&seed));
+    w.ways = k->near ? WAYS_MAX : 2 + (int)(5 * uniform(&seed));
     w.noise = 0.01, w.disturbed = 0.1, w.burst = k->burst;
     w.on = false;
     for (int way = 0; way < w.ways; way++)
-        w.true_s[way] = k->pass_s * (1 + (!k->near ? 0.3 * any() : way == fastest ? 0 : 0.025));
+        w.true_s[way] = k->pass_s * (1 + (!k->near ? 0.3 * uniform(&seed) : way == fastest ? 0 : 0.025));
 }
 
 /* A round of a way: what makes it 2 to 20 times as long on a rank also delays those that wait for it in the
@@ -58,14 +47,14 @@ static void make_world(const kind *k)
 static double take(int way, int round)
 {
     const double begins = w.burst > 1 ? w.disturbed / (1 - w.disturbed) / w.burst : w.disturbed;
-    w.on = any() < (w.on && w.burst > 1 ? 1 - 1 / w.burst : begins);
-    const int hit = (int)(any() * w.ranks);
-    const double late_s = w.on ? (1 + 18 * any()) * w.true_s[way] : 0;
+    w.on = uniform(&seed) < (w.on && w.burst > 1 ? 1 - 1 / w.burst : begins);
+    const int hit = (int)(uniform(&seed) * w.ranks);
+    const double late_s = w.on ? (1 + 18 * uniform(&seed)) * w.true_s[way] : 0;
     double slowest_s = 0;
     for (int r = 0; r < w.ranks; r++) {
         const int far = abs(r - hit), hops = far < w.ranks - far ? far : w.ranks - far;
         double *s = &w.taken_s[way][r][round];
-        *s = w.true_s[way] * (1 + w.noise * normal()) + (hops <= REACH ? late_s : 0);
+        *s = w.true_s[way] * (1 + w.noise * normal(&seed)) + (hops <= REACH ? late_s : 0);
         slowest_s = fmax(slowest_s, *s);
     }
     w.clean_s += w.true_s[way];

@@ -39,20 +39,19 @@ static void read_figure(check_findings *f, json_t *o)
 
 static void read_check(check_findings *f, json_t *o)
 {
-    json_t *ranks, *rounds, *round, *one, *gpu;
-    const char *host;
+    json_t *rounds, *round, *one;
     size_t i, k;
-    assert_int_equal(json_unpack(o, "{s:o, s:o}", "ranks", &ranks, "rounds", &rounds), 0);
-    check_findings_create(f, DEVICE_HOST, (int)json_array_size(ranks));
-    json_array_foreach(ranks, i, one)
+    *f = (check_findings){ .device_name = "" };
+    assert_int_equal(json_unpack(o, "{s:O, s:o}", "ranks", &f->rank, "rounds", &rounds), 0);
+    f->ranks = (int)json_array_size(f->rank);
+    f->first_of_host = calloc((size_t)f->ranks, sizeof *f->first_of_host);
+    json_array_foreach(f->rank, i, one)
     {
-        check_rank *const rank = &f->rank[i];
-        assert_int_equal(json_unpack(one, "{s:s, s:o}", "host", &host, "gpu", &gpu), 0);
-        snprintf(rank->host, sizeof rank->host, "%s", host);
-        if (json_is_string(gpu)) f->device = DEVICE_CUDA;
-        snprintf(f->device_name, sizeof f->device_name, "%s", f->device ? json_string_value(gpu) : "");
-        while (strcmp(f->rank[rank->first_of_host].host, host) != 0) rank->first_of_host++;
-        f->hosts += rank->first_of_host == (int)i;
+        json_t *const host = json_object_get(one, "host"), *const gpu = json_object_get(one, "gpu");
+        int *const first = &f->first_of_host[i];
+        while (!json_equal(json_object_get(json_array_get(f->rank, (size_t)*first), "host"), host)) ++*first;
+        f->hosts += *first == (int)i;
+        if (json_is_string(gpu)) f->device = DEVICE_CUDA, f->device_name = json_string_value(gpu);
     }
     json_array_foreach(rounds, i, round)
     {

@@ -55,6 +55,15 @@ element() { # program: an element of an array, on node n7, with the words after 
     [ "$status" = 0 ] && [[ "$output" == "the other one"* ]] || { echo "$output"; return 1; }
 }
 
+@test "a node without python3: a sentence, and the status of the check" {
+    mkdir bin
+    ln -s $(command -v bash env timeout dirname mkdir flock) bin
+    printf '#!/bin/bash\nexit 4\n' >bin/mpirun
+    chmod +x bin/mpirun
+    PATH=$PWD/bin run element "$weft"
+    expect "said" "4 no python3 on this node: jobs/site.ini is not read" "$status $output"
+}
+
 @test "two elements on one node, whose partition shares nodes, do not measure at once" {
     printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exit 0\necho begin >>%s/order\nsleep 1\necho end >>%s/order\n' "$PWD" "$PWD" >slow
     chmod +x slow
