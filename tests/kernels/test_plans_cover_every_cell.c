@@ -84,10 +84,9 @@ static pass any_pass(void)
     p.shape = field_shape_make(op.type, p.of.nx, p.of.ny, depth + deeper, depth + deeper);
     any_range(p.of.nx, deeper, b.x_low, b.x_high, &p.cells.x0, &p.cells.x1);
     any_range(p.of.ny, deeper, b.y_low, b.y_high, &p.cells.y0, &p.cells.y1);
-    temporal_pace pace = temporal_pace_of(&op, t, steps);
-    if (any(0, 1)) pace.waves = (int)any(1, 3);
-    if (any(0, 1)) pace.warps = 1;
-    p.plan = temporal_plan_of(&p.strips, &pace, &p.shape, p.cells, &b);
+    if (any(0, 1)) p.strips.waves = (int)any(1, 3);
+    if (any(0, 1)) p.strips.border_warps = 1;
+    p.plan = temporal_plan_of(&p.strips, &p.shape, p.cells, &b);
     snprintf(what, sizeof what, "%s, use %d, box %d..%d x %d..%d", problem_text(&p.of), (int)t->use,
              (int)p.cells.x0, (int)p.cells.x1, (int)p.cells.y0, (int)p.cells.y1);
     return p;
@@ -146,9 +145,8 @@ static void passes(void **unused)
         CHECK((border->warps > border->alone) == (border->items > border->alone));
     }
     const pass p = any_pass();
-    const temporal_pace pace = { .warps = 1, .waves = 1, .side_lasts = 1, .band_lasts = 1 };
     const temporal_plan plan =
-        temporal_plan_of(&p.strips, &pace, &p.shape, box_make(0, 0, 0, p.of.ny), &p.of.sides);
+        temporal_plan_of(&p.strips, &p.shape, box_make(0, 0, 0, p.of.ny), &p.of.sides);
     assert_true(plan.interior.items == 0 && plan.border.items == 0);
 }
 
