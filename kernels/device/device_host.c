@@ -28,28 +28,15 @@ enum { HUGE_PAGE_BYTES = 1 << 21 };
 
 /* ---- properties of the machine ---- */
 
-/* Sets `out` if the line of /proc/cpuinfo has that key. */
-static void take_value(const char *line, const char *key, char *out, size_t bytes)
-{
-    const char *const colon = strstr(line, ": ");
-    if (colon && strncmp(line, key, strlen(key)) == 0)
-        snprintf(out, bytes, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-}
-
 /* "AMD EPYC 9654", or the maker's numbers: "arm 0x41 0xd4f". */
 static void processor_name(char *name, size_t bytes)
 {
-    char line[512], maker[32] = "", part[32] = "";
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    name[0] = '\0';
-    while (file && !name[0] && fgets(line, sizeof line, file)) {
-        take_value(line, "model name", name, bytes);
-        take_value(line, "CPU implementer", maker, sizeof maker);
-        take_value(line, "CPU part", part, sizeof part);
-    }
-    if (file) fclose(file);
-    if (!name[0] && part[0]) snprintf(name, bytes, "arm %s %s", maker, part);
-    else if (!name[0]) snprintf(name, bytes, "host CPU");
+    static const char file[] = "/proc/cpuinfo";
+    char maker[32], part[32];
+    if (sysfs_value(name, bytes, file, "model name") && name[0]) return;
+    (void)sysfs_value(maker, sizeof maker, file, "CPU implementer");
+    if (sysfs_value(part, sizeof part, file, "CPU part")) snprintf(name, bytes, "arm %s %s", maker, part);
+    else snprintf(name, bytes, "host CPU");
 }
 
 static const char caches[] = "/sys/devices/system/cpu/cpu0/cache";
@@ -180,7 +167,7 @@ static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
     const bool stream = 2 * row_bytes * rows > h->far_cache_bytes;
 #pragma omp parallel num_threads(team) if (team > 1)
     {
-        const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(all);
         const size_t width = (size_t)box_width(part), x0 = (size_t)part.x0;
         for (size_t y = (size_t)part.y0; width > 0 && y < (size_t)part.y1; y++) {
             char *out = (char *)to + y * to_pitch_bytes + x0;
@@ -199,7 +186,7 @@ static int host_fill_bytes(device *d, void *to, int byte, size_t bytes, device_s
     const int team = device_host_team(d, (int64_t)(bytes / 8), 0);
 #pragma omp parallel num_threads(team) if (team > 1)
     {
-        const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(all);
         if (!box_empty(part)) memset((char *)to + part.x0, byte, (size_t)box_width(part));
     }
     return 0;

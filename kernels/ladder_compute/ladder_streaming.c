@@ -16,7 +16,7 @@ typedef struct problem {
 /* ---- chunks of rows, by the device of kernels/streaming ---- */
 
 /* Codes of a GPU are those of c->d again. */
-static int code_here(int code) { return code > STREAMING_CUDA_CODES ? code - STREAMING_CUDA_CODES : code; }
+static int code_here(int code) { return code < 0 ? -code : code; }
 
 static int make_device(ladder_case *c)
 {

@@ -12,7 +12,6 @@ namespace {
 struct {
     persistent_plan plan;
     int64_t nx, ny;
-    bool cut;
 } prepared;
 
 template <typename T> using kernel = void (*)(persistent_arguments<T>);
@@ -37,27 +36,16 @@ template <typename T> kernel<T> kernel_of(T, int tiling, bool sides)
     return kernel_in<T>(std::make_integer_sequence<int, (int)std::size(table_of<T>)>(), tiling, sides);
 }
 
-const persistent_tiling *tiling_of(const stencil *op, const persistent_plan *p)
-{
-    return &persistent_table_of(op).tilings[p->tiling];
-}
-
-size_t shared_bytes_of(const stencil *op, const persistent_plan *p)
-{
-    return persistent_shared_bytes(tiling_of(op, p), p->warps, op->type);
-}
-
 bool plan_of(const device *d, const field_shape *f, const boundary *sides, bool cut, persistent_plan *plan)
 {
     const device_cuda *self = (const device_cuda *)d;
     return persistent_plan_of(&self->bound, f->nx, f->ny, sides, cut, self->processors, plan) &&
-           shared_bytes_of(&self->bound, plan) <= self->shared_bytes;
+           plan->shared_bytes <= self->shared_bytes;
 }
 
 /* A cooperative launch: all blocks run at the same time, or none. */
 template <typename T>
-cudaError_t launch(const stencil *op, const persistent_plan *p, const persistent_arguments<T> &a,
-                   cudaStream_t stream)
+cudaError_t launch(const persistent_plan *p, const persistent_arguments<T> &a, cudaStream_t stream)
 {
     const bool sides = a.ax.low != BOUNDARY_NONE || a.ax.high != BOUNDARY_NONE || a.ay.low != BOUNDARY_NONE ||
                        a.ay.high != BOUNDARY_NONE;
@@ -65,7 +53,7 @@ cudaError_t launch(const stencil *op, const persistent_plan *p, const persistent
     cooperative.id = cudaLaunchAttributeCooperative;
     cooperative.val.cooperative = 1;
     const dim3 blocks((unsigned)(p->tiles_x * p->tiles_y)), threads(32u * (unsigned)p->warps);
-    const cudaLaunchConfig_t config = { blocks, threads, shared_bytes_of(op, p), stream, &cooperative, 1 };
+    const cudaLaunchConfig_t config = { blocks, threads, p->shared_bytes, stream, &cooperative, 1 };
     const cudaError_t e = cudaLaunchKernelEx(&config, kernel_of(T(), p->tiling, sides), a);
     const cudaError_t last = cudaGetLastError();
     return e != cudaSuccess ? e : last;
@@ -75,10 +63,8 @@ cudaError_t launch(const stencil *op, const persistent_plan *p, const persistent
 
 size_t persistent_bytes_cuda(device *d, const field_shape *f, const boundary *sides, bool cut)
 {
-    const stencil *op = &((const device_cuda *)d)->bound;
     persistent_plan plan;
-    if (!plan_of(d, f, sides, cut, &plan)) return 0;
-    return persistent_layout_of(tiling_of(op, &plan), &plan, f->nx, f->ny, cut, op->type).bytes;
+    return plan_of(d, f, sides, cut, &plan) ? plan.bytes : 0;
 }
 
 int persistent_prepare_cuda(device *d, const field_shape *f, const boundary *sides, bool cut)
@@ -87,13 +73,12 @@ int persistent_prepare_cuda(device *d, const field_shape *f, const boundary *sid
     const stencil *op = &self->bound;
     const persistent_plan *p = &prepared.plan;
     if (!plan_of(d, f, sides, cut, &prepared.plan)) return cudaErrorInvalidValue;
-    prepared.nx = f->nx, prepared.ny = f->ny, prepared.cut = cut;
-    const int bytes = (int)shared_bytes_of(op, p);
+    prepared.nx = f->nx, prepared.ny = f->ny;
     cudaError_t e = upload_weights(op, self->setup);
     for (int mirrors = 0; mirrors < 2 && e == cudaSuccess; mirrors++)
         e = by_type(op->type, [&](auto cell) {
             return cudaFuncSetAttribute(kernel_of(cell, p->tiling, mirrors),
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared_bytes);
         });
     return device_cuda_checked(e);
 }
@@ -102,13 +87,9 @@ int persistent_pass_cuda(device *d, const persistent_call *c, device_stream *s)
 {
     const field_shape *f = &c->shape;
     const persistent_memory *m = &c->memory;
-    const device_cuda *self = (const device_cuda *)d;
-    const stencil *op = &self->bound;
     const persistent_plan *p = &prepared.plan;
     assert(prepared.nx == f->nx && prepared.ny == f->ny && c->next != c->cur && c->steps > 0);
-    assert(prepared.cut == (m->above || m->below));
-    const persistent_layout l =
-        persistent_layout_of(tiling_of(op, p), p, f->nx, f->ny, prepared.cut, f->type);
+    assert((p->rows_beyond > 0) == (m->above || m->below));
     const auto at = [](void *memory, size_t bytes) { /* NULL: there is no such rank */
         return memory ? (unsigned *)((char *)memory + bytes) : nullptr;
     };
@@ -124,12 +105,12 @@ int persistent_pass_cuda(device *d, const persistent_call *c, device_stream *s)
         a.width = p->width, a.height = p->height;
         a.halo_x = p->halo_x, a.halo_y = p->halo_y;
         a.steps = c->steps, a.steps_between = p->steps_between;
-        a.rows_beyond = l.rows_beyond;
+        a.rows_beyond = p->rows_beyond;
         a.given = m->here, a.given_there[0] = m->above, a.given_there[1] = m->below;
-        a.flags = at(m->here, l.flags_at);
-        a.flags_there[0] = at(m->above, l.flags_at), a.flags_there[1] = at(m->below, l.flags_at);
-        a.numbers = at(m->here, l.numbers_at);
+        a.flags = at(m->here, p->flags_at);
+        a.flags_there[0] = at(m->above, p->flags_at), a.flags_there[1] = at(m->below, p->flags_at);
+        a.numbers = at(m->here, p->numbers_at);
         a.change = (unsigned long long *)c->change;
-        return launch(op, p, a, device_cuda_stream(s));
+        return launch(p, a, device_cuda_stream(s));
     });
 }

@@ -3,16 +3,11 @@
 #include <assert.h>
 #include <math.h>
 
-static const persistent_table tables[] = {
-    [DTYPE_F32] = { persistent_star_f32, (int)(sizeof persistent_star_f32 / sizeof *persistent_star_f32) },
-    [DTYPE_F64] = { persistent_star_f64, (int)(sizeof persistent_star_f64 / sizeof *persistent_star_f64) },
-};
-
-persistent_table persistent_table_of(const stencil *op)
-{
-    const persistent_table none = { NULL, 0 };
-    return op->form == STENCIL_STAR && !op->has_prev ? tables[op->type] : none;
-}
+#define TABLE(name) { name, (int)(sizeof name / sizeof *name) }
+static const struct {
+    const persistent_tiling *tilings;
+    int count;
+} tables[] = { [DTYPE_F32] = TABLE(persistent_star_f32), [DTYPE_F64] = TABLE(persistent_star_f64) };
 
 /* ---- how long a step takes: fitted to an H100, from 256 x 256 to 2048 x 2048 cells ---- */
 
@@ -72,18 +67,32 @@ static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t 
     return true;
 }
 
+static void lay_out_memory(const persistent_tiling *t, dtype type, int64_t nx, int64_t ny, bool cut,
+                           persistent_plan *p)
+{
+    p->rows_beyond = cut ? p->halo_y : 0;
+    const size_t line = PERSISTENT_FLAG_WORDS * sizeof(unsigned),
+                 cells = (size_t)(nx * (ny + 2 * p->rows_beyond)),
+                 given = 2 * cells * dtype_bytes(type) * (t->flags ? 1 : 2);
+    p->flags_at = (given + line - 1) / line * line;
+    p->numbers_at = p->flags_at + (size_t)(p->tiles_x * (p->tiles_y + 2)) * line;
+    p->bytes = p->numbers_at + line;
+    p->shared_bytes = persistent_shared_bytes(t, p->warps, type);
+}
+
 enum { STEPS_BETWEEN_MAX = 16, CELLS_MAX = 1 << 24 /* more than any GPU's registers hold */ };
 
 bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut,
                         int processors, persistent_plan *plan)
 {
-    const persistent_table table = persistent_table_of(op);
+    const persistent_tiling *const tilings = tables[op->type].tilings;
     double best_s = INFINITY;
     /* sides are the domain's */
     assert(sides->x_low.kind != BOUNDARY_NONE && sides->y_low.kind != BOUNDARY_NONE);
+    if (op->form != STENCIL_STAR || op->has_prev) return false;
     if (nx > CELLS_MAX || ny > CELLS_MAX || nx * ny > CELLS_MAX) return false;
-    for (int i = 0; i < table.count; i++) {
-        const persistent_tiling *t = &table.tilings[i];
+    for (int i = 0; i < tables[op->type].count; i++) {
+        const persistent_tiling *t = &tilings[i];
         if (t->radius != op->radius || nx % t->columns != 0) continue;
         for (int warps = 2; warps <= t->warps; warps++)
             for (int steps = 1; steps <= STEPS_BETWEEN_MAX; steps++) {
@@ -93,5 +102,7 @@ bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundar
                 best_s = p.step_s;
             }
     }
-    return best_s < INFINITY;
+    if (best_s == INFINITY) return false;
+    lay_out_memory(&tilings[plan->tiling], op->type, nx, ny, cut, plan);
+    return true;
 }

@@ -13,12 +13,6 @@
 
 LINKAGE_C_BEGIN
 
-#ifdef __CUDACC__
-#define PERSISTENT_INLINE static __host__ __device__ __forceinline__
-#else
-#define PERSISTENT_INLINE static inline
-#endif
-
 /* The kernels that keep a field in registers through many steps, and how they are built: tables that nvcc
  * makes kernels of, and that the planner reads without a GPU. Stars of one level. */
 typedef struct persistent_tiling {
@@ -50,20 +44,23 @@ TEMPORAL_TABLE persistent_tiling persistent_star_f64[] = {
     { 4,       4,       12,   8,     true },
 };
 
-typedef struct persistent_table {
-    const persistent_tiling *tilings;
-    int count;
-} persistent_table;
-
 typedef struct persistent_plan {
-    int tiling;        /* its row in the stencil's table */
+    int tiling;        /* its row in the table of the stencil's type */
     int warps;         /* of a block */
     int steps_between; /* exchanges, at most */
     int tiles_x, tiles_y;
-    int width, height;  /* own cells of a tile; the last ones along an axis may have fewer */
-    int halo_x, halo_y; /* cells; columns in whole lanes */
-    double step_s;      /* modelled time of a step */
+    int width, height;   /* own cells of a tile; the last ones along an axis may have fewer */
+    int halo_x, halo_y;  /* cells; columns in whole lanes */
+    double step_s;       /* modelled time of a step */
+    size_t shared_bytes; /* of a block */
+    /* The memory through which tiles exchange, the same on all ranks: the cells that they give each other, in
+     * two places, with as many rows beyond a cut side as the halo has; then flags, a line each, of all tiles
+     * and of the rows of tiles above and below; then the number of the last exchange, and of the blocks of a
+     * launch that have ended. */
+    int rows_beyond; /* 0: rows are not cut */
+    size_t flags_at, numbers_at, bytes;
 } persistent_plan;
+enum { PERSISTENT_FLAG_WORDS = 32 };
 
 /* The plan with the shortest step among those of at most `processors` tiles. False: the registers do not hold
  * the field, or no kernel serves it: a width that is no multiple of a lane's columns, another form. sides:
@@ -71,40 +68,13 @@ typedef struct persistent_plan {
 bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut,
                         int processors, persistent_plan *plan);
 
-persistent_table persistent_table_of(const stencil *op);
-
 /* A block's shared memory: in ints, the field's row of each of its rows and three words per thread; then the
  * rows at the ends of warps, twice. */
-PERSISTENT_INLINE int persistent_shared_ints(int rows, int warps)
-{
-    return (warps * (rows + 3 * 32) + 3) / 4 * 4;
-}
+LINKAGE_BOTH int persistent_shared_ints(int rows, int warps) { return (warps * (rows + 3 * 32) + 3) / 4 * 4; }
 static inline size_t persistent_shared_bytes(const persistent_tiling *t, int warps, dtype type)
 {
     return sizeof(int) * (size_t)persistent_shared_ints(t->rows, warps) +
            (size_t)(2 * warps * 2 * t->radius * 32 * t->columns) * dtype_bytes(type);
-}
-/* The memory through which tiles exchange, the same on all ranks: the cells that they give each other, in two
- * places, with as many rows beyond a cut side as the halo has; then flags, a line each, of all tiles and of
- * the rows of tiles above and below; then the number of the last exchange, and of the blocks of a launch that
- * have ended. */
-enum { PERSISTENT_FLAG_WORDS = 32 };
-typedef struct persistent_layout {
-    int rows_beyond;
-    size_t flags_at, numbers_at, bytes;
-} persistent_layout;
-
-static inline persistent_layout persistent_layout_of(const persistent_tiling *t, const persistent_plan *p,
-                                                     int64_t nx, int64_t ny, bool cut, dtype type)
-{
-    const int rows_beyond = cut ? p->halo_y : 0;
-    const size_t line = PERSISTENT_FLAG_WORDS * sizeof(unsigned),
-                 cells = (size_t)(nx * (ny + 2 * rows_beyond));
-    const size_t given = 2 * cells * dtype_bytes(type) * (t->flags ? 1 : 2),
-                 flags_at = (given + line - 1) / line * line;
-    const size_t numbers_at = flags_at + (size_t)(p->tiles_x * (p->tiles_y + 2)) * line;
-    const persistent_layout l = { rows_beyond, flags_at, numbers_at, numbers_at + line };
-    return l;
 }
 
 /* A tile along an axis; cells of the field, and beyond a periodic side. */
@@ -116,40 +86,40 @@ typedef struct persistent_span {
     bool at_low, at_high;    /* it ends at a side that mirrors */
 } persistent_span;
 
-PERSISTENT_INLINE persistent_span persistent_span_of(int cells, bool mirrors_low, bool mirrors_high, int tile,
-                                                     int own, int held, int halo)
+LINKAGE_BOTH persistent_span persistent_span_of(int cells, bool mirrors_low, bool mirrors_high, int tile,
+                                                int own, int held, int halo)
 {
-    persistent_span s;
     const int own_low = tile * own, own_high = own_low + own < cells ? own_low + own : cells;
     int first = own_low - halo;
     if (mirrors_low && first < 0) first = 0;
     if (mirrors_high && first + held > cells) first = cells - held;
-    s.first = first;
-    s.held = held;
-    s.own_low = own_low;
-    s.own_high = own_high;
-    s.low = own_low - halo > first ? own_low - halo : first;
-    s.high = own_high + halo < first + held ? own_high + halo : first + held;
-    s.band_low = mirrors_low && own_low == 0 ? own_low : own_low + halo;
-    s.band_high = mirrors_high && own_high == cells ? own_high : own_high - halo;
-    s.at_low = mirrors_low && first == 0;
-    s.at_high = mirrors_high && first + held == cells;
+    const int end = first + held;
+    const persistent_span s = { first,
+                                held,
+                                own_low,
+                                own_high,
+                                own_low - halo > first ? own_low - halo : first,
+                                own_high + halo < end ? own_high + halo : end,
+                                mirrors_low && own_low == 0 ? own_low : own_low + halo,
+                                mirrors_high && own_high == cells ? own_high : own_high - halo,
+                                mirrors_low && first == 0,
+                                mirrors_high && end == cells };
     return s;
 }
-PERSISTENT_INLINE bool persistent_is_own(const persistent_span *s, int at)
+LINKAGE_BOTH bool persistent_is_own(const persistent_span *s, int at)
 {
     return s->own_low <= at && at < s->own_high;
 }
-PERSISTENT_INLINE bool persistent_is_wanted(const persistent_span *s, int at)
+LINKAGE_BOTH bool persistent_is_wanted(const persistent_span *s, int at)
 {
     return s->low <= at && at < s->high;
 }
-PERSISTENT_INLINE bool persistent_is_given(const persistent_span *s, int at)
+LINKAGE_BOTH bool persistent_is_given(const persistent_span *s, int at)
 {
     return persistent_is_own(s, at) && (at < s->band_low || at >= s->band_high);
 }
 /* Wraps a coordinate at most one length beyond an axis. */
-PERSISTENT_INLINE int persistent_wrapped(int at, int cells)
+LINKAGE_BOTH int persistent_wrapped(int at, int cells)
 {
     return at < 0 ? at + cells : at >= cells ? at - cells : at;
 }

@@ -82,9 +82,6 @@ void streaming_window_limit(streaming_window *w, int64_t chunk_rows);
 
 /* ---- the device ---- */
 
-/* Offset of the error codes of the computing device, if it is a GPU: they lie beyond errno's. */
-enum { STREAMING_CUDA_CODES = 1 << 20 };
-
 /* Takes over `through`, a device of any kind. Returns an error code, as the device's functions do. *out is
  * NULL if there is no memory; otherwise the caller destroys it. threads: of the host's kernels; 0: OpenMP's
  * own number. */

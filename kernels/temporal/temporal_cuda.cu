@@ -6,7 +6,7 @@
 
 namespace {
 
-/* How much longer than its pace says a border takes beside the variant of three waves. */
+/* How much longer than its strips say a border takes beside the variant of three waves. */
 constexpr double THREE_WAVES_BORDER = 2.2;
 
 static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && DTYPE_F32 == 0,
@@ -78,8 +78,7 @@ int temporal_pass_cuda(device *d, const temporal_call *c, device_stream *s)
         const auto own = [&](const void *field) { /* NULL with one level */
             return field ? (T *)field_at_const(f, field, 0, 0) : nullptr;
         };
-        const temporal_strips strips =
-            temporal_strips_of(op, t, c->steps, k->per_processor, self->processors);
+        temporal_strips strips = temporal_strips_of(op, t, c->steps, k->per_processor, self->processors);
         const temporal_axis<T> ax = axis_of<T>(f->nx, sides->x_low, sides->x_high);
         const temporal_axis<T> ay = axis_of<T>(f->ny, sides->y_low, sides->y_high);
         const cudaStream_t stream = device_cuda_stream(s);
@@ -94,12 +93,11 @@ int temporal_pass_cuda(device *d, const temporal_call *c, device_stream *s)
                                        f->pitch, (int)f->depth_x, cells, x_first, pieces, ax,
                                        own(c->next_prev), own(c->prev));
         }
-        temporal_pace pace = temporal_pace_of(op, t, c->steps);
         if (chosen == 1 && !c->change) { /* its own is faster with a norm */
-            pace.waves = 3;
-            pace.side_lasts *= THREE_WAVES_BORDER, pace.band_lasts *= THREE_WAVES_BORDER;
+            strips.waves = 3;
+            strips.side_lasts *= THREE_WAVES_BORDER, strips.band_lasts *= THREE_WAVES_BORDER;
         }
-        const temporal_plan plan = temporal_plan_of(&strips, &pace, f, cells, sides);
+        const temporal_plan plan = temporal_plan_of(&strips, f, cells, sides);
         /* beside: the launch need not wait for the one before, which is the pass's other kernel */
         const auto launch = [&](const void *kernel, const temporal_parts &parts, unsigned items, int warps,
                                 bool beside) {

@@ -46,23 +46,6 @@ const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal
     return found == steps ? row : NULL;
 }
 
-temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int steps, int per_processor,
-                                   int processors)
-{
-    const int piece = TEMPORAL_PIECE_BYTES / (int)dtype_bytes(op->type), depth = steps * t->radius;
-    return (temporal_strips){ .stored = temporal_stored_cells(piece, depth, t->columns),
-                              .band_stored = temporal_stored_cells(piece, depth, piece),
-                              .piece = piece,
-                              .end_piece = temporal_end_piece(piece, depth, t->columns),
-                              .ends_over =
-                                  t->use != TEMPORAL_NORM, /* the norm counts only the box's cells */
-                              .depth = depth,
-                              .side_cells = 32 * temporal_side_columns(op->form, t->radius, depth),
-                              .side_ghosts = temporal_side_ghosts(op->form, t->radius, depth),
-                              .resident = per_processor * processors,
-                              .per_processor = per_processor };
-}
-
 /* ---- how long items last ---- */
 
 /* How long an item's row lasts, in rows of an interior one: by what was fastest on an H200 at 10007 x 9973
@@ -77,17 +60,29 @@ static const double norm_lasts = 1.3;
 /* Factor for a side's rows of two cells per lane, each with its ghosts' images: derived, not measured. */
 static const double wide_side_lasts = 1.75;
 
-temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int steps)
+temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int steps, int per_processor,
+                                   int processors)
 {
-    const bool norm = t->use == TEMPORAL_NORM, f64 = op->type == DTYPE_F64;
-    const int depth = steps * t->radius;
-    const bool shorter = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST;
+    const int cell_bytes = (int)dtype_bytes(op->type), piece = TEMPORAL_PIECE_BYTES / cell_bytes,
+              depth = steps * t->radius, side_columns = temporal_side_columns(op->form, t->radius, depth);
+    const bool norm = t->use == TEMPORAL_NORM, f64 = op->type == DTYPE_F64,
+               shorter = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST;
     const double all = shorter ? shorter_lasts : norm ? norm_lasts : 1,
-                 wide = temporal_side_columns(op->form, t->radius, depth) > 1 ? wide_side_lasts : 1;
-    return (temporal_pace){ .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, norm),
-                            .waves = op->has_prev ? 3 : f64 || norm ? 2 : 1,
-                            .side_lasts = wide * all * paces[op->type][op->has_prev].side,
-                            .band_lasts = all * paces[op->type][op->has_prev].band };
+                 wide = side_columns > 1 ? wide_side_lasts : 1;
+    return (temporal_strips){ .stored = temporal_stored_cells(piece, depth, t->columns),
+                              .band_stored = temporal_stored_cells(piece, depth, piece),
+                              .piece = piece,
+                              .end_piece = temporal_end_piece(piece, depth, t->columns),
+                              .ends_over = !norm, /* the norm counts only the box's cells */
+                              .depth = depth,
+                              .side_cells = 32 * side_columns,
+                              .side_ghosts = temporal_side_ghosts(op->form, t->radius, depth),
+                              .resident = per_processor * processors,
+                              .per_processor = per_processor,
+                              .border_warps = temporal_border_block(cell_bytes, op->has_prev, norm),
+                              .waves = op->has_prev ? 3 : f64 || norm ? 2 : 1,
+                              .side_lasts = wide * all * paces[op->type][op->has_prev].side,
+                              .band_lasts = all * paces[op->type][op->has_prev].band };
 }
 
 /* ---- the cut ---- */
@@ -213,39 +208,40 @@ static int64_t rows_by(const temporal_strips *s, double then, double row)
     return rows < SIDE_ROWS_LEAST ? SIDE_ROWS_LEAST : rows;
 }
 
-static bool cut_fits(const temporal_strips *s, const temporal_pace *p, const work *w, int64_t chunks,
-                     int waves, cut *c)
+static bool cut_fits(const temporal_strips *s, const work *w, int64_t chunks, int waves, cut *c)
 {
     c->interior = chunks_of(w->rows, chunks);
     const double lasts = (double)(waves * (c->interior + 2 * s->depth));
-    const int64_t several = (int64_t)(lasts / (p->band_lasts * (double)(w->band + 2 * s->depth)));
-    c->side = rows_by(s, lasts, p->side_lasts), c->gap = rows_by(s, lasts, p->band_lasts);
+    const int64_t several = (int64_t)(lasts / (s->band_lasts * (double)(w->band + 2 * s->depth)));
+    c->side = rows_by(s, lasts, s->side_lasts), c->gap = rows_by(s, lasts, s->band_lasts);
     const int64_t side_warps =
         w->strips * chunks_of(w->side_rows, c->side) + w->gaps * chunks_of(w->side_rows, c->gap);
-    const int64_t blocks = chunks_of(side_warps + chunks_of(w->bands, several < 1 ? 1 : several), p->warps);
-    const int64_t left = blocks * p->warps - side_warps, places = p->warps == 1 ? 1 : s->per_processor;
+    const int64_t band_warps = chunks_of(w->bands, several < 1 ? 1 : several),
+                  blocks = chunks_of(side_warps + band_warps, s->border_warps),
+                  left = blocks * s->border_warps - side_warps,
+                  places = s->border_warps == 1 ? 1 : s->per_processor;
     c->band_warps = left < w->bands ? left : w->bands;
     return w->columns * chunks_of(w->rows, c->interior) <= waves * (s->resident - blocks * places);
 }
 
 /* The cut with as many chunks as fit into `waves` waves. */
-static cut cut_in(const temporal_strips *s, const temporal_pace *p, const work *w, int waves)
+static cut cut_in(const temporal_strips *s, const work *w, int waves)
 {
     cut c;
     const int64_t most = waves * (int64_t)s->resident / w->columns;
     for (int64_t chunks = most < w->rows ? most : w->rows; chunks > 1; chunks--)
-        if (cut_fits(s, p, w, chunks, waves, &c)) return c;
-    (void)cut_fits(s, p, w, 1, waves, &c);
+        if (cut_fits(s, w, chunks, waves, &c)) return c;
+    (void)cut_fits(s, w, 1, waves, &c);
     return c;
 }
 
 /* Uses the requested number of waves if chunks keep at least 8 depth rows: each wave computes 2 depth rows
  * per chunk that are not stored. */
-static cut cut_together(const temporal_strips *s, const temporal_pace *p, const work *w)
+static cut cut_together(const temporal_strips *s, const work *w)
 {
-    cut best = cut_in(s, p, w, p->waves);
-    for (int waves = p->waves - 1; waves > 0 && best.interior < 8 * s->depth; waves--)
-        best = cut_in(s, p, w, waves);
+    cut best = cut_in(s, w, s->waves);
+    for (int waves = s->waves - 1; waves > 0 && best.interior < 8 * s->depth; waves--)
+        best = cut_in(s, w, waves);
     return best;
 }
 
@@ -265,17 +261,18 @@ static int64_t height_of(const temporal_strips *s, const work *w)
 /* In a box without an interior, strips along x are all alike and each band has a warp. Strips that only
  * complete pieces (not apart: there is no side) end soon beside the interior, which is cut as if it were
  * alone. */
-static cut cut_of(const temporal_strips *s, const temporal_pace *p, const work *w, bool apart)
+static cut cut_of(const temporal_strips *s, const work *w, bool apart)
 {
     if (w->rows == 0 || w->columns == 0)
         return (cut){ .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE, .band_warps = w->bands };
     if (!apart) return (cut){ .interior = height_of(s, w), .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE };
-    return cut_together(s, p, w);
+    return cut_together(s, w);
 }
 
-temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p, const field_shape *f,
-                               box cells, const boundary *sides)
+temporal_plan temporal_plan_of(const temporal_strips *given, const field_shape *f, box cells,
+                               const boundary *sides)
 {
+    temporal_strips strips = *given, *const s = &strips;
     temporal_plan plan = { .border_warps = 1 };
     if (box_empty(cells)) return plan;
     near n = near_of(s->depth, f, cells, sides);
@@ -292,10 +289,9 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
                      .band = n.above > n.below ? n.above : n.below };
     /* a border without an interior needs no SM of its own, nor do pieces that are stored in part */
     const bool apart = w.rows > 0 && w.columns > 0 && (n.low || n.high || w.bands > 0);
-    temporal_pace pace = *p;
-    if (!apart) pace.warps = 1;
-    const cut c = cut_of(s, &pace, &w, apart);
-    plan.border_warps = pace.warps;
+    if (!apart) s->border_warps = 1;
+    const cut c = cut_of(s, &w, apart);
+    plan.border_warps = s->border_warps;
     temporal_parts *border = &plan.border;
     add_kind(border, &a, false, cells, s->side_cells, c.side);
     border->sides = border->items;

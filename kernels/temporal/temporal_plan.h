@@ -165,7 +165,8 @@ TEMPORAL_FORMULA int temporal_border_block(int cell_bytes, bool has_prev, bool n
     return has_prev || (norm && cell_bytes > 4) ? 8 : 12;
 }
 
-/* The strips of a pass's kernels, and how many of them the GPU holds. */
+/* The strips of a pass's kernels, how many of them the GPU holds, and how long items of the border last
+ * beside those of the interior. */
 typedef struct temporal_strips {
     int stored, band_stored;     /* cells that a strip stores: an interior one, a band's */
     int piece;                   /* cells of 16 bytes */
@@ -176,15 +177,11 @@ typedef struct temporal_strips {
     int side_cells, side_ghosts; /* columns of a strip at an x side; those of them that are ghosts */
     int resident;                /* interior warps that the GPU holds at a time */
     int per_processor;           /* the same per SM; at least the tiling's `warps` */
-} temporal_strips;
-
-/* How long items of the border last beside those of the interior. */
-typedef struct temporal_pace {
-    int warps;                     /* per block: one, in an interior item's place, or temporal_border_block,
-                                    * on an SM of its own */
-    int waves;                     /* of interior items, at most */
+    int border_warps;            /* per block: one, in an interior item's place, or temporal_border_block, on
+                                  * an SM of its own */
+    int waves;                   /* of interior items, at most */
     double side_lasts, band_lasts; /* how long an item's row takes, in rows of an interior one */
-} temporal_pace;
+} temporal_strips;
 
 typedef struct temporal_part {
     box cells;
@@ -213,9 +210,8 @@ typedef struct temporal_plan {
 /* The strips of a tiling of the stencil's table, on a GPU with `processors` SMs. */
 temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int steps, int per_processor,
                                    int processors);
-temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t, int steps);
 /* An empty box has no items. */
-temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p, const field_shape *f,
-                               box cells, const boundary *sides);
+temporal_plan temporal_plan_of(const temporal_strips *given, const field_shape *f, box cells,
+                               const boundary *sides);
 
 LINKAGE_C_END

@@ -84,10 +84,9 @@ static pass any_pass(void)
     p.shape = field_shape_make(op.type, p.of.nx, p.of.ny, depth + deeper, depth + deeper);
     any_range(p.of.nx, deeper, b.x_low, b.x_high, &p.cells.x0, &p.cells.x1);
     any_range(p.of.ny, deeper, b.y_low, b.y_high, &p.cells.y0, &p.cells.y1);
-    temporal_pace pace = temporal_pace_of(&op, t, steps);
-    if (any(0, 1)) pace.waves = (int)any(1, 3);
-    if (any(0, 1)) pace.warps = 1;
-    p.plan = temporal_plan_of(&p.strips, &pace, &p.shape, p.cells, &b);
+    if (any(0, 1)) p.strips.waves = (int)any(1, 3);
+    if (any(0, 1)) p.strips.border_warps = 1;
+    p.plan = temporal_plan_of(&p.strips, &p.shape, p.cells, &b);
     snprintf(what, sizeof what, "%s, use %d, box %d..%d x %d..%d", problem_text(&p.of), (int)t->use,
              (int)p.cells.x0, (int)p.cells.x1, (int)p.cells.y0, (int)p.cells.y1);
     return p;
@@ -146,9 +145,8 @@ static void passes(void **unused)
         CHECK((border->warps > border->alone) == (border->items > border->alone));
     }
     const pass p = any_pass();
-    const temporal_pace pace = { .warps = 1, .waves = 1, .side_lasts = 1, .band_lasts = 1 };
     const temporal_plan plan =
-        temporal_plan_of(&p.strips, &pace, &p.shape, box_make(0, 0, 0, p.of.ny), &p.of.sides);
+        temporal_plan_of(&p.strips, &p.shape, box_make(0, 0, 0, p.of.ny), &p.of.sides);
     assert_true(plan.interior.items == 0 && plan.border.items == 0);
 }
 
@@ -178,6 +176,10 @@ static void all_numbers_of_steps(void **unused)
  * of its own along one axis at least, and to be given along that one is enough ---- */
 
 enum { SIDE_MIN = 8, SIDE_MAX = 2200, RANKS_MAX = 3 /* at either side of the domain, and between */ };
+
+static const persistent_tiling *const persistent_tables[] = { persistent_star_f32, persistent_star_f64 };
+static const int persistent_rows[] = { sizeof persistent_star_f32 / sizeof *persistent_star_f32,
+                                       sizeof persistent_star_f64 / sizeof *persistent_star_f64 };
 
 /* One axis of a plan; cells and tiles are those of each rank. */
 typedef struct axis {
@@ -244,7 +246,7 @@ static void check_axis(const axis *a)
 static void check_plan(const problem *q, int ranks, int processors, const persistent_plan *p)
 {
     const boundary *b = &q->sides;
-    const persistent_tiling *t = &persistent_table_of(&q->op).tilings[p->tiling];
+    const persistent_tiling *t = &persistent_tables[q->op.type][p->tiling];
     const int depth = p->steps_between * q->op.radius;
     const axis x = { 1, (int)q->nx, p->tiles_x, p->width, 32 * t->columns, p->halo_x, t->columns, depth,
                      boundary_mirrors(b->x_low.kind), boundary_mirrors(b->x_high.kind), t->flags },
@@ -279,16 +281,13 @@ static void persistent_tiles(void **unused)
                             .sides = side_pairs_of(i / 32 % SIDE_PAIRS, i / 32 / SIDE_PAIRS % SIDE_PAIRS) };
         persistent_plan p;
         if (!persistent_plan_of(&q.op, q.nx, q.ny, &q.sides, ranks > 1, gpu, &p)) continue;
-        assert_in_range(p.tiling, 0, persistent_table_of(&q.op).count - 1);
+        assert_in_range(p.tiling, 0, persistent_rows[q.op.type] - 1);
         check_plan(&q, ranks, gpu, &p);
         plans[q.op.type][p.tiling]++;
     }
     for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
-        const persistent_table table =
-            persistent_table_of(&(stencil){ .form = STENCIL_STAR, .radius = 1, .type = type });
-        assert_in_range(table.count, 1, ROWS_MAX);
-        for (int row = 0; row < table.count; row++) {
-            const persistent_tiling *t = &table.tilings[row];
+        for (int row = 0; row < persistent_rows[type]; row++) {
+            const persistent_tiling *t = &persistent_tables[type][row];
             const size_t bytes = persistent_shared_bytes(t, t->warps, type);
             if (plans[type][row] == 0 || bytes > shared_bytes_most)
                 fail_msg("row %d of the %s table serves %d fields, with %zu bytes of shared memory", row,
