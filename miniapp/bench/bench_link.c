@@ -25,8 +25,11 @@ typedef struct bench_link {
     const ladder_library *library; /* of the window */
     ladder_window *window;
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
-    ladder_links direct;                   /* flags lie behind `in` */
+    /* Flags lie behind `in`. A stream and its event for each message: copies go beside each other. */
+    ladder_links direct;
     uint64_t exchanges;
+    device_stream *beside[BENCH_LINK_MESSAGES_MAX];
+    device_event *begun, *copied[BENCH_LINK_MESSAGES_MAX];
 } bench_link;
 
 const char *bench_link_unaware(const bench_world *world, device *d)
@@ -168,17 +171,20 @@ static void fill(bench_link *l)
 /* Message i answers theirs of number count - 1 - i, and goes to where that one comes from. */
 static void make_direct(bench_link *l)
 {
-    ladder_direct_flags *const here = (ladder_direct_flags *)(void *)(l->in + l->bytes);
+    device *d = l->d;
+    DEVICE_CALL(d, event_create, false, &l->begun);
     for (int i = 0; i < l->count; i++) {
         const int back = l->count - 1 - i;
         l->direct.of[l->direct.count++] =
-            (ladder_direct){ .there = l->theirs[i] + l->at[back],
-                             .here = l->out + l->at[i],
+            (ladder_direct){ .here = l->out + l->at[i],
                              .bytes = message_align(l->message[i].bytes),
+                             .there = l->theirs[i] + l->at[back],
                              .flags_there = (ladder_direct_flags *)(void *)(l->theirs[i] + l->bytes) + back,
-                             .flags_here = here + i,
+                             .flags_here = (ladder_direct_flags *)(void *)(l->in + l->bytes) + i,
                              .rank = l->message[i].rank,
                              .at = l->at[back] };
+        DEVICE_CALL(d, stream_create, false, &l->beside[i]);
+        DEVICE_CALL(d, event_create, false, &l->copied[i]);
     }
 }
 
@@ -226,6 +232,11 @@ void bench_link_destroy(ladder_case *c)
     bench_link *l = c->state;
     if (!l || !l->out) return;
     DEVICE_CALL(l->d, stream_sync, l->stream);
+    for (int i = 0; i < l->count && tells_others(l); i++) {
+        DEVICE_CALL(l->d, stream_destroy, &l->beside[i]);
+        DEVICE_CALL(l->d, event_destroy, &l->copied[i]);
+    }
+    if (tells_others(l)) DEVICE_CALL(l->d, event_destroy, &l->begun);
     peer_destroy(&l->peer);
 #if WEFT_CUDA
     if (l->window) l->library->destroy(&l->window);
@@ -253,17 +264,30 @@ static void run_peer_copies(bench_link *l)
                     (size_t)l->message[i].bytes, l->stream);
 }
 
+/* Copies lie between two small kernels, which ask and tell. */
 static void run_direct(bench_link *l)
 {
 #if WEFT_CUDA
+    device *d = l->d;
     const uint64_t n = ++l->exchanges;
-    if (l->window) DEVICE_CHECK(l->d, l->library->exchange(l->window, &l->direct, n, l->stream));
-    else if (l->by == BENCH_LINK_BULK) DEVICE_CHECK(l->d, ladder_direct_bulk(&l->direct, n, l->stream));
-    else {
-        DEVICE_CHECK(l->d, ladder_direct_begin(&l->direct, n, l->stream));
-        run_peer_copies(l);
-        DEVICE_CHECK(l->d, ladder_direct_end(&l->direct, n, l->stream));
+    if (l->window) {
+        DEVICE_CHECK(d, l->library->exchange(l->window, &l->direct, n, l->stream));
+        return;
     }
+    if (l->by == BENCH_LINK_BULK) {
+        DEVICE_CHECK(d, ladder_direct_bulk(&l->direct, n, l->stream));
+        return;
+    }
+    DEVICE_CHECK(d, ladder_direct_begin(&l->direct, n, l->stream));
+    DEVICE_CALL(d, event_record, l->begun, l->stream);
+    for (int i = 0; i < l->count; i++) {
+        const ladder_direct *m = &l->direct.of[i];
+        DEVICE_CALL(d, event_wait, l->begun, l->beside[i]);
+        DEVICE_CALL(d, copy, m->there, m->here, (size_t)m->bytes, l->beside[i]);
+        DEVICE_CALL(d, event_record, l->copied[i], l->beside[i]);
+        DEVICE_CALL(d, event_wait, l->copied[i], l->stream);
+    }
+    DEVICE_CHECK(d, ladder_direct_end(&l->direct, n, l->stream));
 #endif
 }
 

@@ -21,7 +21,7 @@ typedef enum bench_link_by {
     BENCH_LINK_SHORTEST,
     BENCH_LINK_ONEWAY,   /* the same, but the world's sender alone sends */
     BENCH_LINK_MESSAGES, /* MPI, whatever else there is */
-    BENCH_LINK_ENGINE,   /* copy engines, between two small kernels */
+    BENCH_LINK_ENGINE,   /* copy engines, a stream for each message */
     BENCH_LINK_BULK,     /* bulk stores of a few thread blocks */
     BENCH_LINK_NCCL,     /* stores into windows of NCCL's device API */
     BENCH_LINK_NVSHMEM   /* puts with a signal, by NVSHMEM on the stream */
