@@ -46,6 +46,8 @@ bool find(ladder_library_id *id, sentence *why)
         return sentence_refuse(why, "the library cannot be opened: %s", dlerror());
     /* it looks for network cards else, and does not start where it finds none that it knows */
     (void)setenv("NVSHMEM_REMOTE_TRANSPORT", "none", 0);
+    /* a thread that spins until the end, for kernels that end the job */
+    (void)setenv("NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "1", 0);
     if (id && library.nvshmemx_get_uniqueid(&made) != 0)
         return sentence_refuse(why, "NVSHMEM makes no id for this job");
     if (id) memcpy(id, &made, sizeof made);
