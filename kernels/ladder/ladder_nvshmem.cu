@@ -1,6 +1,6 @@
 /* Rows that go straight to where the neighbour wants them, by NVSHMEM's calls on a stream: a signal says that
  * memory is free, a put with a signal brings the rows and says so. On one host NVSHMEM makes of a put a copy
- * of the driver, and of a signal a word that the stream itself writes or waits for: no kernel of weft's runs.
+ * of the driver, and of a signal a word that the stream writes and waits for: no kernel of weft's runs.
  *
  * An address in the memory that NVSHMEM gives stands for the same place in that of any rank. The library is
  * opened when first asked for, as NCCL's is (transport_nccl.c); it starts once in a process. */
