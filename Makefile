@@ -386,7 +386,7 @@ help:
 	@echo 'HDF5_DIR=           folder of an HDF5 that pkg-config does not find: serial, or parallel over the same MPI'
 	@echo 'CUDA_HOME=          folder of CUDA, if nvcc is neither on PATH nor in /usr/local/cuda'
 	@echo 'NCCL=0 NCCL_HOME=   builds without NCCL even if its header is found; folder of NCCL, if neither that of CUDA nor /usr'
-	@echo 'NVSHMEM_HOME=       folder of NVSHMEM, for weft bench halo/nvshmem_pair and nvshmem_ring'
+	@echo 'NVSHMEM_HOME=       folder of NVSHMEM, which has include/ and lib/, for the rungs nvshmem of weft bench'
 	@echo 'RANKS=2             number of ranks of make run'
 	@echo 'DEBUG=1             -O1, NaN-poisoned ghosts, fault hooks for the tests     (build/debug)'
 	@echo 'SANITIZE=1          DEBUG with AddressSanitizer and UBSan                   (build/sanitize)'

@@ -33,35 +33,30 @@ __global__ void end_kernel(const __grid_constant__ ladder_links all, uint64_t n)
 
 /* ---- bulk stores ---- */
 
+#if __CUDA_ARCH__ >= 900
+
 __device__ __forceinline__ void bulk_store(void *to, unsigned from, unsigned bytes)
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
                  "cp.async.bulk.commit_group;" ::"l"(to),
                  "r"(from), "r"(bytes)
                  : "memory");
-#endif
 }
 
 /* Waits until all stores of this thread but the latest have read shared memory, .. */
 __device__ __forceinline__ void bulk_stores_have_read()
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
-#endif
 }
 /* .. and until all have arrived. */
 __device__ __forceinline__ void bulk_stores_have_arrived()
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-#endif
 }
 
 /* This block's part of a link's bytes, piece by piece. */
 __device__ void store_part(const ladder_direct &l, int part)
 {
-#if __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) unsigned char stages[];
     __shared__ uint64_t barrier[STAGES];
     const unsigned stage = (unsigned)__cvta_generic_to_shared(stages);
@@ -91,8 +86,9 @@ __device__ void store_part(const ladder_direct &l, int part)
     }
     bulk_stores_have_arrived();
     bulk_fence();
-#endif
 }
+
+#endif
 
 /* One thread a block. The block that ends last, of those of a link, tells the neighbour. */
 __global__ void __launch_bounds__(32) bulk_kernel(const __grid_constant__ ladder_links all, uint64_t n)
@@ -102,7 +98,9 @@ __global__ void __launch_bounds__(32) bulk_kernel(const __grid_constant__ ladder
     if (threadIdx.x != 0) return;
     if (part == 0) flag_release(&l.flags_there->free, n);
     while (flag_acquire(&l.flags_here->free) < n) {}
+#if __CUDA_ARCH__ >= 900
     store_part(l, part);
+#endif
     flag_fence();
     const uint64_t before = atomicAdd(reinterpret_cast<unsigned long long *>(&l.flags_here->done), 1ull);
     if (before + 1 != n * BLOCKS) return;

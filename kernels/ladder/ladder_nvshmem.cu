@@ -1,6 +1,6 @@
 /* Rows that go straight to where the neighbour wants them, by NVSHMEM's calls on a stream: a signal says that
  * memory is free, a put with a signal brings the rows and says so. On one host NVSHMEM makes of a put a copy
- * of the driver, and of a signal a word that the stream itself writes or waits for: no kernel of weft's runs.
+ * of the driver, and of a signal a word that the stream writes and waits for: no kernel of weft's runs.
  *
  * An address in the memory that NVSHMEM gives stands for the same place in that of any rank. The library is
  * opened when first asked for, as NCCL's is (transport_nccl.c); it starts once in a process. */
@@ -46,6 +46,8 @@ bool find(ladder_library_id *id, sentence *why)
         return sentence_refuse(why, "the library cannot be opened: %s", dlerror());
     /* it looks for network cards else, and does not start where it finds none that it knows */
     (void)setenv("NVSHMEM_REMOTE_TRANSPORT", "none", 0);
+    /* a thread that spins until the end, for kernels that end the job */
+    (void)setenv("NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "1", 0);
     if (id && library.nvshmemx_get_uniqueid(&made) != 0)
         return sentence_refuse(why, "NVSHMEM makes no id for this job");
     if (id) memcpy(id, &made, sizeof made);

@@ -1,5 +1,4 @@
 /* alltoall: the distributed transpose of a square matrix. The lesson: docs/teaching/alltoall.md. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench_link.h"
@@ -13,7 +12,6 @@ typedef struct transposing {
     field_shape shape;
     redist *redist;
     void *source, *target;
-    char *host; /* a field */
 } transposing;
 
 /* ---- the bound: MPI_Alltoall, from device memory where MPI takes it; all bytes are alike ---- */
@@ -98,7 +96,6 @@ static int transposing_prepare(ladder_case *c)
                               (transport_kind)bench_way_of(c->rung), top->comm);
     sentence_set(&c->missing, "%s", redist_refusal(t->redist));
     if (c->missing.text[0]) return 0;
-    t->host = CHECK_ALLOC(malloc(t->shape.bytes));
     const timer_spread sent = timer_over_ranks(sent_bytes(t), top->comm);
     c->work = sent.max;
     c->uneven = sent.min < 0.99 * sent.max;
@@ -115,29 +112,22 @@ static int transposing_enqueue(ladder_case *c)
     return 0;
 }
 
+/* Cell (x, y) of the target was at (y, x) of the source. */
+static int64_t place_of(const decomp *d, int64_t x, int64_t y)
+{
+    return (d->own.x0 + x) * d->nx + d->own.y0 + y;
+}
+
 static int transposing_verify(ladder_case *c, ladder_verdict *v)
 {
-    transposing *t = c->state;
-    const box own = t->dec.own;
-    const topology *top = bench_world_of(c)->top;
-    MPI_CHECK(MPI_Barrier(top->comm)); /* where others store into our memory, they have done so */
-    const int code = ladder_fetch(c, t->host, t->target, t->shape.bytes);
-    ladder_right(v);
-    for (int64_t y = 0; y < t->shape.ny && v->right && !code; y++)
-        for (int64_t x = 0; x < t->shape.nx && v->right; x++)
-            if (!bench_world_is_cell(c->type, (own.x0 + x) * t->dec.nx + own.y0 + y,
-                                     field_at(&t->shape, t->host, x, y)))
-                ladder_wrong(v, "rank %d: cell (%lld, %lld) of the target is not the source's", top->rank,
-                             (long long)(own.x0 + x), (long long)(own.y0 + y));
-    return code;
+    const transposing *t = c->state;
+    return bench_world_verify(c, &t->dec, &t->shape, t->target, place_of, v);
 }
 
 static void transposing_destroy(ladder_case *c)
 {
     transposing *t = c->state;
-    if (!t) return;
-    redist_destroy(&t->redist);
-    free(t->host);
+    if (t) redist_destroy(&t->redist);
 }
 
 static const int64_t sizes[] = { 64, 256, 1024, 4096, 8192 };

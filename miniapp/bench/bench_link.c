@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ladder/ladder_direct.h"
 #include "ranks/check.h"
 #include "transports/message.h"
 #include "transports/peer.h"

@@ -5,9 +5,10 @@
 #pragma once
 
 #include "bench/bench_world.h"
+#include "ladder/ladder_direct.h"
 #include "transports/transport.h"
 
-enum { BENCH_LINK_MESSAGES_MAX = 8 };
+enum { BENCH_LINK_MESSAGES_MAX = LADDER_LINKS_MAX };
 
 /* To and from one rank. Number i of n answers the rank's number n - 1 - i, which has as many bytes: all ranks
  * have as many messages, whose numbers are their tags. */

@@ -1,5 +1,6 @@
 #include "bench/bench_world.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ladder/ladder_direct.h"
@@ -67,9 +68,24 @@ int bench_world_fill(const ladder_case *c, const decomp *dec, const field_shape 
     return code ? code : c->d->value_fill(c->d, f, field, &v, field_own(f), c->stream);
 }
 
-bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
+int bench_world_verify(ladder_case *c, const decomp *dec, const field_shape *f, const void *field,
+                       bench_place *place, ladder_verdict *v)
 {
-    double wanted;
-    ladder_random(t, &wanted, place, 1, LADDER_SEED);
-    return memcmp(cell, &wanted, dtype_bytes(t)) == 0;
+    const topology *top = bench_world_of(c)->top;
+    char *host = CHECK_ALLOC(malloc(f->bytes));
+    MPI_CHECK(MPI_Barrier(top->comm)); /* where others store into our memory, they have done so */
+    const int code = ladder_fetch(c, host, field, f->bytes);
+    ladder_right(v);
+    for (int64_t y = -f->depth_y; y < f->ny + f->depth_y && v->right && !code; y++)
+        for (int64_t x = -f->depth_x; x < f->nx + f->depth_x && v->right; x++) {
+            const int64_t at = place(dec, x, y);
+            double wanted;
+            if (at < 0) continue;
+            ladder_random(c->type, &wanted, at, 1, LADDER_SEED);
+            if (memcmp(field_at(f, host, x, y), &wanted, dtype_bytes(c->type)) != 0)
+                ladder_wrong(v, "rank %d: cell (%lld, %lld) is not that of place %lld", top->rank,
+                             (long long)x, (long long)y, (long long)at);
+        }
+    free(host);
+    return code;
 }
