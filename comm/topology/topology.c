@@ -34,11 +34,7 @@ static bool mpi_claims_cuda(void) { return false; }
 /* "0-3,8": the CPUs that the scheduler may use for this process; of a longer list what there is room for. */
 static void binding_list(char out[256])
 {
-    char line[512];
-    FILE *const status = fopen("/proc/self/status", "r");
-    strcpy(out, "unknown");
-    while (status && fgets(line, sizeof line, status)) (void)sscanf(line, "Cpus_allowed_list: %255s", out);
-    if (status) (void)fclose(status);
+    if (!sysfs_value(out, 256, "/proc/self/status", "Cpus_allowed_list")) strcpy(out, "unknown");
     if (strlen(out) == 255) *strrchr(out, ',') = '\0';
 }
 

@@ -28,28 +28,15 @@ enum { HUGE_PAGE_BYTES = 1 << 21 };
 
 /* ---- properties of the machine ---- */
 
-/* Sets `out` if the line of /proc/cpuinfo has that key. */
-static void take_value(const char *line, const char *key, char *out, size_t bytes)
-{
-    const char *const colon = strstr(line, ": ");
-    if (colon && strncmp(line, key, strlen(key)) == 0)
-        snprintf(out, bytes, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-}
-
 /* "AMD EPYC 9654", or the maker's numbers: "arm 0x41 0xd4f". */
 static void processor_name(char *name, size_t bytes)
 {
-    char line[512], maker[32] = "", part[32] = "";
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    name[0] = '\0';
-    while (file && !name[0] && fgets(line, sizeof line, file)) {
-        take_value(line, "model name", name, bytes);
-        take_value(line, "CPU implementer", maker, sizeof maker);
-        take_value(line, "CPU part", part, sizeof part);
-    }
-    if (file) fclose(file);
-    if (!name[0] && part[0]) snprintf(name, bytes, "arm %s %s", maker, part);
-    else if (!name[0]) snprintf(name, bytes, "host CPU");
+    static const char file[] = "/proc/cpuinfo";
+    char maker[32], part[32];
+    if (sysfs_value(name, bytes, file, "model name") && name[0]) return;
+    (void)sysfs_value(maker, sizeof maker, file, "CPU implementer");
+    if (sysfs_value(part, sizeof part, file, "CPU part")) snprintf(name, bytes, "arm %s %s", maker, part);
+    else snprintf(name, bytes, "host CPU");
 }
 
 static const char caches[] = "/sys/devices/system/cpu/cpu0/cache";

@@ -21,14 +21,8 @@ const char *const host_limit_name[HOST_LIMITS] = { "machine", "cgroup", "ulimit"
 /* The number behind a key at the beginning of a line; NAN: no such line. */
 static double number_in(const char *file, const char *key)
 {
-    char line[256];
-    double number = NAN;
-    FILE *f = fopen(file, "r");
-    const size_t length = strlen(key);
-    while (f && isnan(number) && fgets(line, sizeof line, f))
-        if (strncmp(line, key, length) == 0) number = strtod(line + length, NULL);
-    if (f) (void)fclose(f);
-    return number;
+    char text[64];
+    return sysfs_value(text, sizeof text, file, key) ? strtod(text, NULL) : NAN;
 }
 
 /* The file of a group as a number; INFINITY where it does not exist or says "max". */

@@ -32,6 +32,19 @@ bool sysfs_read(char *out, size_t bytes, const char *format, ...)
     return read;
 }
 
+bool sysfs_value(char *out, size_t bytes, const char *path, const char *key)
+{
+    char line[512];
+    const size_t length = strlen(key);
+    FILE *const file = fopen(path, "r");
+    const char *value = NULL;
+    while (file && !value && fgets(line, sizeof line, file))
+        if (strncmp(line, key, length) == 0) value = line + length + strspn(line + length, " \t:");
+    if (file) (void)fclose(file);
+    (void)snprintf(out, bytes, "%.*s", value ? (int)strcspn(value, "\n") : 0, value ? value : "");
+    return value != NULL;
+}
+
 cpu_set_t sysfs_cpus(const char *list)
 {
     cpu_set_t set;
