@@ -167,7 +167,7 @@ static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
     const bool stream = 2 * row_bytes * rows > h->far_cache_bytes;
 #pragma omp parallel num_threads(team) if (team > 1)
     {
-        const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(all);
         const size_t width = (size_t)box_width(part), x0 = (size_t)part.x0;
         for (size_t y = (size_t)part.y0; width > 0 && y < (size_t)part.y1; y++) {
             char *out = (char *)to + y * to_pitch_bytes + x0;
@@ -186,7 +186,7 @@ static int host_fill_bytes(device *d, void *to, int byte, size_t bytes, device_s
     const int team = device_host_team(d, (int64_t)(bytes / 8), 0);
 #pragma omp parallel num_threads(team) if (team > 1)
     {
-        const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(all);
         if (!box_empty(part)) memset((char *)to + part.x0, byte, (size_t)box_width(part));
     }
     return 0;

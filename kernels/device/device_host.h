@@ -64,10 +64,12 @@ static inline double device_host_moved(dtype t, int words, int64_t cells)
     return (double)words * (double)dtype_bytes(t) * (double)cells;
 }
 
-/* A thread's share of a box: a strip of rows. If rows are too few to share evenly (one, in 1D), it is a piece
- * of every row, cut on multiples of 128 cells (or bytes), so that no two threads write to one cache line. */
-static inline box device_host_part(box b, int index, int count)
+/* The thread's share of a box: a strip of rows. If rows are too few to share evenly (one, in 1D), it is a
+ * piece of every row, cut on multiples of 128 cells (or bytes), so that no two threads write to one cache
+ * line. */
+static inline box device_host_part(box b)
 {
+    const int index = omp_get_thread_num(), count = omp_get_num_threads();
     if (count > 1) (void)fp_default();
     const int64_t width = box_width(b), line_cells = FIELD_ALIGN_BYTES;
     if (box_height(b) >= 8 * (int64_t)count || width < 2 * line_cells * count)

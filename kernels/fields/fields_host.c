@@ -60,7 +60,7 @@ int value_fill_host(device *d, const field_shape *f, void *field, const value *v
     const int team = device_host_team(d, box_cells(cells), 0);
 #pragma omp parallel num_threads(team) if (team > 1)
     {
-        const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(cells);
         for (int64_t y = part.y0; y < part.y1; y++)
             value_row(f->type, field_at(f, field, part.x0, y), v, part.x0, y, box_width(part));
     }
@@ -78,7 +78,7 @@ int max_error_host(device *d, const field_shape *f, const void *field, const val
     uint64_t most = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(max : most)
     {
-        const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(cells);
         for (int64_t y = part.y0; y < part.y1; y++) {
             const void *row = field_at_const(f, field, part.x0, y);
             most = larger(most, error_row(f->type, row, v, part.x0, y, box_width(part)));
@@ -95,7 +95,7 @@ int max_change_host(device *d, const field_shape *f, const void *a, const void *
     uint64_t most = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(max : most)
     {
-        const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(cells);
         for (int64_t y = part.y0; y < part.y1; y++) {
             const void *p = field_at_const(f, a, part.x0, y), *q = field_at_const(f, b, part.x0, y);
             most = larger(most, change_host_row(f->type, p, q, box_width(part)));
@@ -113,7 +113,7 @@ int fingerprint_host(device *d, const field_shape *f, const void *field, int64_t
     uint64_t sum = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(+ : sum)
     {
-        const box part = device_host_part(own, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(own);
         for (int64_t y = part.y0; y < part.y1; y++) {
             const void *row = field_at_const(f, field, part.x0, y);
             const uint64_t linear =
@@ -160,8 +160,7 @@ int pattern_write_host(device *d, uint64_t *to, int64_t words, const memory_patt
     const int team = device_host_team(d, words, 0);
 #pragma omp parallel num_threads(team) if (team > 1)
     {
-        const box part =
-            device_host_part(box_make(0, words, 0, 1), omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(box_make(0, words, 0, 1));
         if (!box_empty(part)) write_words(to + part.x0, from_word(*p, part.x0), box_width(part));
     }
     return 0;
@@ -174,8 +173,7 @@ int pattern_check_host(device *d, const uint64_t *from, int64_t words, const mem
     uint64_t wrong = 0, first = UINT64_MAX;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(+ : wrong) reduction(min : first)
     {
-        const box part =
-            device_host_part(box_make(0, words, 0, 1), omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(box_make(0, words, 0, 1));
         for (int64_t i = part.x0; i < part.x1; i += STRETCH_WORDS) {
             const int64_t end = i + STRETCH_WORDS < part.x1 ? i + STRETCH_WORDS : part.x1;
             const uint64_t here = wrong_words(from + i, from_word(*p, i), end - i);

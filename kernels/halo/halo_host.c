@@ -33,7 +33,7 @@ int boundary_fill_host(device *d, const field_shape *f, void *field, const bound
     const int team = device_host_team(d, cells, device_host_moved(f->type, 2, cells));
 #pragma omp parallel num_threads(team) if (team > 1)
     for (int i = 0; i < count; i++) {
-        const box b = device_host_part(boxes[i], omp_get_thread_num(), omp_get_num_threads());
+        const box b = device_host_part(boxes[i]);
         for (int64_t y = b.y0; y < b.y1; y++)
             for (int64_t x = b.x0; x < b.x1; x++)
                 cell_set(f->type, field_at(f, field, x, y), cell(f, field, sides, x, y));
@@ -70,7 +70,7 @@ static int move_pieces(device *d, const field_shape *f, const void *field, const
 #pragma omp parallel num_threads(team) if (team > 1)
     for (int i = 0; i < count; i++) {
         const box all = pieces[i].cells;
-        const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(all);
         const int64_t width = box_width(part);
         for (int64_t y = part.y0; width > 0 && y < part.y1; y++) {
             const int64_t at = pieces[i].offset + (y - all.y0) * box_width(all) + part.x0 - all.x0;

@@ -54,7 +54,7 @@ static int enqueue(ladder_case *c)
 #pragma omp parallel num_threads(c->d->threads)
     {
         const int me = omp_get_thread_num();
-        const box part = device_host_part(all, me, omp_get_num_threads());
+        const box part = device_host_part(all);
         uint64_t *own = (uint64_t *)c->out + (ptrdiff_t)me * (k == LINES_APART ? LINE_WORDS : 1);
         if (k == IN_REGISTERS) add(&total, sum_in_register(c->type, c->in, part.x0, part.x1));
         else if (k != ATOMIC) add(&total, sum_in_memory(c->type, c->in, part.x0, part.x1, own));

@@ -48,7 +48,7 @@ static int sweep(ladder_case *c)
     const field_shape *f = &s->shape;
 #pragma omp parallel num_threads(c->d->threads)
     {
-        const box b = device_host_part(field_own(f), omp_get_thread_num(), omp_get_num_threads());
+        const box b = device_host_part(field_own(f));
         if (c->rung->variant == ROWS)
             for (int64_t y = b.y0; y < b.y1; y++)
                 walk(s, field_at(f, c->out, b.x0, y), field_at_const(f, c->in, b.x0, y), box_width(b), 1);

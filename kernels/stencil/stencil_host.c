@@ -84,7 +84,7 @@ int stencil_pass_host(device *d, const field_shape *f, void *next, const void *c
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         for (int i = 0; i < count; i++) {
-            const box part = device_host_part(boxes[i], omp_get_thread_num(), omp_get_num_threads());
+            const box part = device_host_part(boxes[i]);
             /* in narrow boxes a call costs more than the cells */
             const int rows = box_width(part) < NARROW_BOX_CELLS ? TILE_ROWS_MOST : line ? 1 : TILE_ROWS;
             for (int64_t x = part.x0, end; x < part.x1; x = end) {

@@ -310,7 +310,7 @@ int temporal_pass_host(device *d, const temporal_call *c, device_stream *stream)
     cut_strips(&any, h, box_width(cells));
 #pragma omp parallel num_threads(team) if (team > 1) reduction(&& : there) reduction(max : most)
     {
-        const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(cells);
         there = pass_part(d, &any, part, c->next, c->next_prev, &most);
     }
 #pragma omp critical(temporal_change) /* streams that are fed by a thread each may share `change` */

@@ -125,7 +125,7 @@ int transpose_host(device *d, dtype t, matrix to, matrix from, int64_t rows, int
     const int team = device_host_team(d, box_cells(all), device_host_moved(t, words, box_cells(all)));
 #pragma omp parallel num_threads(team) if (team > 1)
     {
-        const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
+        const box part = device_host_part(all);
         switch (t) {
         case DTYPE_F32: transpose_box(DTYPE_F32, &a, part); break;
         case DTYPE_F64: transpose_box(DTYPE_F64, &a, part); break;

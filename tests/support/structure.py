@@ -113,7 +113,7 @@ def check_callers(top, found):
 
 # Keys that a run chooses by the device, and keys of its record that follow from them.
 CHOICES = r"\.(fuse|sweeps|persistent|step_form|feed|lanes|tune|variant|phases|memory|transport|power)\b"
-OPENS_GPU = r"\b(harness_main_every_way|harness_on_cuda|harness_main_cuda|twin_main|device_cuda_(create|count)|TOPOLOGY_(CUDA|AUTO))\b"
+OPENS_GPU = r"\b(harness_main_every_way|harness_on_cuda|twin_gpu|device_cuda_(create|count)|TOPOLOGY_(CUDA|AUTO))\b"
 # Builds that have no CUDA, and words that settle the device.
 NAMED = r"\bdevice=|weft_sanitize|device = (host|cuda)"
 

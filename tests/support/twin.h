@@ -138,13 +138,3 @@ static inline device *twin_gpu(const char **why)
            gpu->driver);
     return gpu;
 }
-
-/* The main of a test of the GPU against the host: 77 with the reason where there is no GPU. */
-static inline int twin_main(int (*run)(void))
-{
-    const char *why = NULL;
-    device *gpu = twin_gpu(&why);
-    if (gpu) return twin_run(device_host_create(0), gpu, run);
-    printf("skipped: %s\n", why);
-    return 77;
-}
