@@ -3,7 +3,6 @@
  * number in each process (CUDA_VISIBLE_DEVICES). */
 #include "topology/topology.h"
 
-#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <sched.h>
