@@ -17,7 +17,6 @@
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "transports/message.h"
-#include "transports/transport.h"
 
 struct halo {
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */
