@@ -27,17 +27,16 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
+/* The functions that are used, of the types that NCCL's header gives them; GetLastError since NCCL 2.13. */
+#define FUNCTIONS(X)                                                                                 \
+    X(GetUniqueId) X(CommInitRank) X(CommDestroy) X(GroupStart) X(GroupEnd) X(Send) X(Recv)          \
+    X(GetErrorString) X(GetLastError)
+#define POINTER(name) __typeof__(nccl##name) *name;
+#define WANTED(name) { "nccl" #name, &nccl.name },
+
 static struct {
     void *handle;
-    ncclResult_t (*get_unique_id)(ncclUniqueId *);
-    ncclResult_t (*comm_init_rank)(ncclComm_t *, int, ncclUniqueId, int);
-    ncclResult_t (*comm_destroy)(ncclComm_t);
-    ncclResult_t (*group_start)(void);
-    ncclResult_t (*group_end)(void);
-    ncclResult_t (*send)(const void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
-    ncclResult_t (*recv)(void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
-    const char *(*error_string)(ncclResult_t);
-    const char *(*last_error)(ncclComm_t);
+    FUNCTIONS(POINTER)
 } nccl;
 
 static int communicator_key = MPI_KEYVAL_INVALID; /* of the attribute */
@@ -46,8 +45,8 @@ static int communicator_key = MPI_KEYVAL_INVALID; /* of the attribute */
 static const char *error_text(ncclResult_t code)
 {
     static _Thread_local sentence said;
-    const char *const last = nccl.last_error(NULL);
-    sentence_set(&said, "%s%s%s", nccl.error_string(code), last[0] ? ": " : "", last);
+    const char *const last = nccl.GetLastError(NULL);
+    sentence_set(&said, "%s%s%s", nccl.GetErrorString(code), last[0] ? ": " : "", last);
     said.text[strcspn(said.text, "\n")] = '\0';
     return said.text;
 }
@@ -64,13 +63,7 @@ static bool open_library(sentence *why)
     static const struct {
         const char *name;
         void *function; /* ISO C has no conversion from an object's to a function's pointer */
-    } wanted[] = {
-        { "ncclGetUniqueId", &nccl.get_unique_id },  { "ncclCommInitRank", &nccl.comm_init_rank },
-        { "ncclCommDestroy", &nccl.comm_destroy },   { "ncclGroupStart", &nccl.group_start },
-        { "ncclGroupEnd", &nccl.group_end },         { "ncclSend", &nccl.send },
-        { "ncclRecv", &nccl.recv },                  { "ncclGetErrorString", &nccl.error_string },
-        { "ncclGetLastError", &nccl.last_error }, /* since NCCL 2.13 */
-    };
+    } wanted[] = { FUNCTIONS(WANTED) };
     if (nccl.handle) return true;
     bool sound = (nccl.handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL)) != NULL;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && sound; i++) {
@@ -88,7 +81,7 @@ static bool open_library(sentence *why)
 /* MPI_Comm_free calls it. */
 static int end_communicator(MPI_Comm comm, int key, void *attribute, void *state)
 {
-    return nccl.comm_destroy(attribute) == ncclSuccess ? MPI_SUCCESS : MPI_ERR_OTHER;
+    return nccl.CommDestroy(attribute) == ncclSuccess ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 message_nccl *message_nccl_of(const transport_links *on, sentence *why)
@@ -108,14 +101,14 @@ message_nccl *message_nccl_of(const transport_links *on, sentence *why)
     if (!agree_or_say(open_library(why), why, comm)) return NULL;
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0); /* multicast serves collectives; sends and receives need none
                                                * of its memory */
-    ncclResult_t code = rank == 0 ? nccl.get_unique_id(&id) : ncclSuccess;
+    ncclResult_t code = rank == 0 ? nccl.GetUniqueId(&id) : ncclSuccess;
     if (code != ncclSuccess) sentence_set(why, "%s", error_text(code));
     if (!agree_or_say(code == ncclSuccess, why, comm)) return NULL;
     MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, comm));
-    code = nccl.comm_init_rank(&made, ranks, id, rank);
+    code = nccl.CommInitRank(&made, ranks, id, rank);
     if (code != ncclSuccess) sentence_set(why, "rank %d of %d: %s", rank, ranks, error_text(code));
     if (!agree_or_say(code == ncclSuccess, why, comm)) {
-        if (code == ncclSuccess) (void)nccl.comm_destroy(made);
+        if (code == ncclSuccess) (void)nccl.CommDestroy(made);
         return NULL;
     }
     MPI_CHECK(MPI_Comm_set_attr(comm, communicator_key, made));
@@ -126,16 +119,16 @@ void message_nccl_exchange(message_nccl *n, const message_flow *f, char *from, c
 {
     ncclComm_t comm = (ncclComm_t)n;
     cudaStream_t stream = device_cuda_stream(s);
-    NCCL_CHECK(nccl.group_start());
+    NCCL_CHECK(nccl.GroupStart());
     for (int i = 0; i < f->sends; i++) {
         const message_part *m = &f->out[i];
-        NCCL_CHECK(nccl.send(from + m->at, (size_t)m->bytes, ncclUint8, m->rank, comm, stream));
+        NCCL_CHECK(nccl.Send(from + m->at, (size_t)m->bytes, ncclUint8, m->rank, comm, stream));
     }
     for (int i = f->receives - 1; i >= 0; i--) {
         const message_part *m = &f->in[i];
-        NCCL_CHECK(nccl.recv(to + m->at, (size_t)m->bytes, ncclUint8, m->rank, comm, stream));
+        NCCL_CHECK(nccl.Recv(to + m->at, (size_t)m->bytes, ncclUint8, m->rank, comm, stream));
     }
-    NCCL_CHECK(nccl.group_end());
+    NCCL_CHECK(nccl.GroupEnd());
 }
 
 #else
