@@ -6,7 +6,6 @@
 
 #include <errno.h>
 
-#include "ranks/ranks.h"
 #include "transports/peer.h"
 
 enum { BLOCKS = 5, NEIGHBOURS_MAX = 16 };

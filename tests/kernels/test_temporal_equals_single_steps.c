@@ -12,7 +12,6 @@
 
 #include "streaming/streaming.h"
 #include "support/deferred_device.h"
-#include "temporal/temporal.h"
 
 enum { LEVELS = 2, NAN_BYTE = 0xff /* what is read of it is seen */, UNWRITTEN = 0x5a };
 typedef enum way { PASSES, VISITS, PERSISTENT } way;

@@ -17,7 +17,6 @@
 #include "support/deferred_device.h"
 #include "support/file_memory.h"
 #include "support/host_field.h"
-#include "support/unit.h"
 #include "topology/topology.h"
 
 static topology harness;
