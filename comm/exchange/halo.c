@@ -12,13 +12,11 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "transports/message.h"
-#include "transports/transport.h"
 
 struct halo {
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */

@@ -15,7 +15,6 @@
 #pragma once
 
 #include <mpi.h>
-#include <stdbool.h>
 
 enum { TRIAL_WAYS_MAX = 64, TRIAL_ROUNDS_LEAST = 9, TRIAL_ROUNDS_MAX = 64 };
 #define TRIAL_CLOSE 0.02

@@ -3,10 +3,8 @@
  * number in each process (CUDA_VISIBLE_DEVICES). */
 #include "topology/topology.h"
 
-#include <assert.h>
 #include <math.h>
 #include <omp.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +15,8 @@
 #endif
 
 #include "core/fp.h"
-#include "device/sysfs.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
-#include "ranks/ranks.h"
 
 const char *const topology_choice_words[] = { "auto", "host", "cuda", NULL };
 

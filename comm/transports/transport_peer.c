@@ -16,7 +16,6 @@
  * Disadvantages: ranks that share a GPU are time-sliced, and a kernel that waits keeps its slice (about 2 ms
  * a wait); the unpack could be saved by storing straight into the ghosts, which needs every field to be
  * shared. */
-#include <assert.h>
 #include <stdlib.h>
 
 #include "ranks/check.h"

@@ -1,6 +1,5 @@
 #include "core/fp.h"
 
-#include <fenv.h>
 #include <signal.h>
 #include <stddef.h>
 #include <ucontext.h>

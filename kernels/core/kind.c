@@ -1,7 +1,5 @@
 #include "core/kind.h"
 
-#include <stddef.h>
-
 /* docs/numerics.md, "Stability limits on alpha"; a wave's are twice those of heat: in 2D heat's in 1D. */
 static const double heat_1d[KIND_ORDERS] = { .5, .375, .330882, .307617, .292968, .282767, .275186, .269290 };
 static const double heat_2d[KIND_ORDERS] = {

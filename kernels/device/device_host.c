@@ -9,13 +9,10 @@
 #include "device/device_host.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "device/host_limits.h"
 #include "device/sysfs.h"

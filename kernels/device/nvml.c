@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The part of NVML's interface that is used here (nvml.h of CUDA 11 to 13; a toolkit need not have that

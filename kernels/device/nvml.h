@@ -6,8 +6,6 @@
  * the GPU's work, whoever uses it. */
 #pragma once
 
-#include <stdbool.h>
-
 typedef struct nvml_reading { /* since the driver was loaded; NaN: unknown */
     double energy_j;      /* renewed about every tenth of a second */
     double power_held_s;  /* for how long the clock was lowered for the power limit */

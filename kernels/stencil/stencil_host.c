@@ -8,7 +8,6 @@
  * was within 3.3 %, in the mean .3 %, of the best of 8 such schedules. stencil_host_row.h computes the
  * rows. */
 #include <assert.h>
-#include <string.h>
 
 #include "stencil/stencil_host_pass.h"
 

@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "device/device_host.h"
-#include "temporal/temporal.h"
 
 enum { STREAMING_LEVELS = 2, RING = 4, PINNED_BYTES = 2 << 20, PAGE_BYTES = 4096 };
 enum { ARRIVE, WORK, LEAVE, STREAMS };

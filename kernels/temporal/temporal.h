@@ -17,7 +17,6 @@
 
 #include "core/boundary.h"
 #include "core/field.h"
-#include "core/stencil.h"
 
 enum { TEMPORAL_OVER = 7 };
 

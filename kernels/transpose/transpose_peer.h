@@ -15,7 +15,6 @@
 
 #include <stdint.h>
 
-#include "core/dtype.h"
 #include "core/field.h"
 #include "core/linkage.h"
 

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <time.h>
 
-#include "ranks/ranks.h"
 #include "support/comm_harness.h"
 #include "support/sanitized.h"
 #include "transports/message.h"

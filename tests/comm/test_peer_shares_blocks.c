@@ -3,11 +3,9 @@
  * any rank cannot map, reads wrongly or is on another host, all give the same reason. No descriptor is left.
  * ranks: 1 2 3 gpus: rank */
 #include "support/comm_harness.h"
-#include "support/file_memory.h"
 
 #include <errno.h>
 
-#include "ranks/ranks.h"
 #include "transports/peer.h"
 
 enum { BLOCKS = 5, NEIGHBOURS_MAX = 16 };

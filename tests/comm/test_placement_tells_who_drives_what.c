@@ -1,7 +1,6 @@
 /* Mistakes in who drives what are told in words (placement.bats has where GPUs and cores are). A run
  * that was asked for no device takes the GPUs that it sees, says so where it runs on the host for want of
  * one, and refuses where GPUs were given to it, or are in the machine, that it cannot use. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -3,12 +3,9 @@
  * ranks say yes; if one fails on one rank, all ranks get the same refusal and reason, and none ends. A
  * stand-in takes the GPU's place. A child finds nothing of the job in its environment but all that the user
  * set, and a TMPDIR of its own, of which nothing stays. ranks: 1 2 3 gpus: rank */
-#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "device/sysfs.h"
-#include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "support/comm_harness.h"
 

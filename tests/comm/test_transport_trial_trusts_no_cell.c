@@ -1,6 +1,5 @@
 /* A transport is timed only once it has brought every cell: one that is refused or damages a cell has its
  * reason. ranks: 2 6 */
-#include "exchange/halo.h"
 #include "support/comm_harness.h"
 
 #include <math.h>

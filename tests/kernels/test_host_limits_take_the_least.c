@@ -2,18 +2,13 @@
  * of the process.
  * release: AddressSanitizer maps terabytes */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include <cmocka.h>
-
 #include "device/host_limits.h"
 #include "support/sanitized.h"
+#include "support/unit.h"
 
 /* A made host: `files` are shell words "path=text" below a folder; proc/meminfo says 1000 kB. */
 static host_limits limits_of(const char *files)

@@ -151,7 +151,7 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
 {
     const int r = op->radius;
     const field_shape whole = field_shape_make(op->type, nx, ny, r, r);
-    void *level[2] = { host_field_create(dev[ANSWER], &whole, 1), host_field_create(dev[ANSWER], &whole, 2) };
+    void *level[2] = { field_create(&whole), field_create(&whole) };
     one_rank rank[RANKS_MAX] = { 0 };
     make_ranks(rank, ranks, ranks_x, &whole, sides, op);
     host_inkernel_radius = r;

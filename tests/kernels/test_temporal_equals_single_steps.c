@@ -12,7 +12,6 @@
 
 #include "streaming/streaming.h"
 #include "support/deferred_device.h"
-#include "temporal/temporal.h"
 
 enum { LEVELS = 2, NAN_BYTE = 0xff /* what is read of it is seen */, UNWRITTEN = 0x5a };
 typedef enum way { PASSES, VISITS, PERSISTENT } way;
@@ -35,7 +34,7 @@ static answer answer_of(const problem *p)
     answer a = { .shape = field_shape_make(p->op.type, p->nx, p->ny, depth,
                                            p->op.form == STENCIL_LINE ? 0 : depth) };
     for (int k = 0; k < LEVELS; k++) {
-        a.before[k] = host_field_create(dev[ANSWER], &a.shape, random_bits());
+        a.before[k] = field_create(&a.shape);
         host_field_fill_ghosts(dev[ANSWER], &a.shape, a.before[k], &p->sides, depth, stream[ANSWER]);
         a.after[k] = host_field_clone(dev[ANSWER], &a.shape, a.before[k]);
     }

@@ -1,18 +1,13 @@
 /* Readings of a GPU's counters become joules, watts and parts of the time: a GPU that ranks share counts
  * once, what cannot be read stays unknown, and a library that is not there or refuses is no error. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define nvml_read nvml_read_played
 #include "device/nvml.c"
 #undef nvml_read
 #include "report/report.h"
+#include "support/unit.h"
 
 /* ---- readings of a library that this file plays; any of its functions may be missing ---- */
 

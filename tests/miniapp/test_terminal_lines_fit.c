@@ -1,14 +1,9 @@
 /* A line goes on below where the next word does not fit and nowhere else, and no word is lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/terminal.h"
+#include "support/unit.h"
 
 static void each_line_is_full(void **state)
 {

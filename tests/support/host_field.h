@@ -1,22 +1,10 @@
-/* Fields for the host device's unit tests: allocated through the device, every cell, ghosts and padding too,
- * filled with reproducible numbers in (-1, 1). */
+/* Fields for the host device's unit tests. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "device/device_host.h"
-
-static inline double host_field_number(uint64_t *state)
-{
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return (double)(int64_t)(*state >> 11) * 0x1p-52 - 1.0;
-}
+#include "support/unit.h"
 
 static inline double host_field_get(dtype t, const void *data, int64_t index)
 {
@@ -33,15 +21,6 @@ static inline void host_field_set(dtype t, void *data, int64_t index, double num
 
 /* A number as a cell of the type holds it. */
 static inline double host_field_rounded(dtype t, double u) { return t == DTYPE_F32 ? (double)(float)u : u; }
-
-static inline void *host_field_create(device *d, const field_shape *f, uint64_t seed)
-{
-    void *data;
-    assert_int_equal(d->alloc(d, DEVICE_MEMORY_DEVICE, f->bytes, &data), 0);
-    for (size_t i = 0; i < f->bytes / dtype_bytes(f->type); i++)
-        host_field_set(f->type, data, (int64_t)i, host_field_number(&seed));
-    return data;
-}
 
 static inline void *host_field_clone(device *d, const field_shape *f, const void *data)
 {

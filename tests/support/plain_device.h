@@ -4,7 +4,6 @@
 #pragma once
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/cell.h"
 #include "core/pattern.h"

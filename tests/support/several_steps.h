@@ -2,8 +2,23 @@
 #pragma once
 
 #include "support/sanitized.h"
-#include "support/side_pairs.h"
 #include "support/twin.h"
+
+/* Kinds of sides, low and high of an axis, that single steps and several at once must agree on. */
+static const boundary_kind side_pairs[][2] = {
+    { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC }, { BOUNDARY_DIRICHLET, BOUNDARY_DIRICHLET },
+    { BOUNDARY_NEUMANN, BOUNDARY_NEUMANN },   { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },
+    { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },
+};
+enum { SIDE_PAIRS = sizeof side_pairs / sizeof *side_pairs };
+
+/* Pairs along x and y, each side with a value of its own. */
+static inline boundary side_pairs_of(int along_x, int along_y)
+{
+    const boundary b = { { side_pairs[along_x][0], 0.3 }, { side_pairs[along_x][1], -0.7 },
+                         { side_pairs[along_y][0], 1.1 }, { side_pairs[along_y][1], 0.0 } };
+    return b;
+}
 
 typedef struct problem {
     stencil op;
@@ -20,6 +35,15 @@ static inline const char *problem_text(const problem *p)
              p->steps, (long long)p->nx, (long long)p->ny, (int)p->sides.x_low.kind,
              (int)p->sides.x_high.kind, (int)p->sides.y_low.kind, (int)p->sides.y_high.kind);
     return text;
+}
+
+/* A random field of the device that answers. */
+static inline void *field_create(const field_shape *f)
+{
+    void *data;
+    DO(ANSWER, alloc, DEVICE_MEMORY_DEVICE, f->bytes, &data);
+    fill_random(f->type, data, f->bytes);
+    return data;
 }
 
 /* Copies `cells` of a field whose cell (0, 0) is cell (x0, y0) of the other. */

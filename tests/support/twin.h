@@ -81,14 +81,19 @@ static inline twin twin_of(const void *content, size_t bytes)
     return t;
 }
 
+static inline void fill_random(dtype type, void *content, size_t bytes)
+{
+    for (size_t k = 0; k < bytes / dtype_bytes(type); k++)
+        host_field_set(type, content, (int64_t)k,
+                       type == DTYPE_F32 ? random_number() : random_number() + random_number() * 0x1p-30);
+}
+
 /* Random numbers of a type in every cell, also in those that nothing should read. */
 static inline twin twin_random(dtype type, size_t bytes)
 {
     void *content = malloc(bytes);
     assert_non_null(content);
-    for (size_t k = 0; k < bytes / dtype_bytes(type); k++)
-        host_field_set(type, content, (int64_t)k,
-                       type == DTYPE_F32 ? random_number() : random_number() + random_number() * 0x1p-30);
+    fill_random(type, content, bytes);
     const twin t = twin_of(content, bytes);
     free(content);
     return t;
