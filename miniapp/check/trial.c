@@ -57,8 +57,8 @@ void trial_left_out(check *c, const char *format, ...)
     sentence_add(s, "%s%.500s", s->text[0] ? "; " : "", what.text);
 }
 
-/* A plane counts its cells. Of a pair, and on a host, the fastest sample counts: where several programs share
- * a core, the median is theirs, and the fastest one fits between them. */
+/* A plane counts its cells. For a pair, and on a host, the fastest sample counts: where several programs
+ * share a core, the median is theirs, and the fastest one fits between them. */
 void trial_rate(check_figure *f, const bench_point *p, device_kind kind)
 {
     const bool fastest = f->b >= 0 || kind == DEVICE_HOST;
