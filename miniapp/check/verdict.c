@@ -41,7 +41,7 @@ typedef struct units {
     const check_findings *f;
     double errors;       /* standard deviations: more are chance in one of a hundred checks */
     unit *unit;          /* [count], owned; those of one part side by side */
-    double *x, *scratch; /* owned: of all units */
+    double *x, *scratch; /* of all units, owned; what lies behind them */
     int count, columns;
 } units;
 
@@ -74,7 +74,6 @@ static bool tells(const check_findings *f, check_like like, unit_kind kind)
     const check_part part = check_likes[like].part;
     if (kind == UNIT_COMPONENT) return true;
     if (part == CHECK_HOST_LINK) return kind == UNIT_HOST && f->hosts > 2;
-    if (kind == UNIT_HOST && f->hosts == 1) return false;
     if (part == CHECK_LINK) return f->ranks > 2 * f->hosts;
     return part == CHECK_GPU && (kind == UNIT_RANK || f->ranks > f->hosts);
 }
@@ -115,16 +114,16 @@ static int column_of(const units *t, check_like like, int c, double *median)
  * than one by about the fourth root of n. Returns the error of an effect. */
 static double set_noise(check_row *row, const units *t)
 {
-    double *const x = t->scratch, change = 0, repeated = 0, middle;
+    double *const x = t->scratch, middle;
     int n = 0;
     for (const check_figure *g = t->f->figure; g < t->f->figure + t->f->figures && row->rounds < 3; g++)
         if (g->like == row->like) x[n++] = isfinite(g->noise) ? g->noise : 0;
-    if (n > 0) repeated = median_of(x, n);
+    const double repeated = median_of(x, n); /* NaN, as the next one: there is none; fmax knows */
     n = 0;
     for (const unit *u = t->unit; u < t->unit + t->count; u++)
         for (int r = 1; r < row->rounds && u->like == row->like; r++)
             if (!isnan(u->x[r] - u->x[r - 1])) x[n++] = fabs(u->x[r] - u->x[r - 1]);
-    if (n > 0) change = 1.0484 * median_of(x, n) / sqrt(sqrt(row->rounds));
+    const double change = 1.0484 * median_of(x, n) / sqrt(sqrt(row->rounds));
     row->spread = fmax(fmax(noise_least, repeated), change);
     const double noise = fmax(row->spread, change * few(n) * (1 + 2.0 / row->rounds));
     row->noise = -expm1(-noise);
@@ -175,10 +174,10 @@ static units units_create(const check_findings *f, double errors, unit_kind kind
     units t = { f, errors, .columns = f->rounds + 2 }; /* the round under way has figures too */
     int figures = 0;
     t.unit = CHECK_CALLOC(2 * f->figures + 2, sizeof *t.unit);
-    t.scratch = CHECK_CALLOC(3 * f->figures + 2, sizeof *t.scratch);
     for (int i = 0; i < f->figures; i++) figures += add_figure(f, &f->figure[i], kind, &t.unit[figures]);
     qsort(t.unit, (size_t)figures, sizeof *t.unit, by_unit);
-    t.x = CHECK_CALLOC((size_t)figures * (size_t)t.columns + 1, sizeof *t.x);
+    t.x = CHECK_CALLOC((int64_t)figures * t.columns + 3 * f->figures + 2, sizeof *t.x);
+    t.scratch = t.x + (int64_t)figures * t.columns;
     for (int i = 0; i < figures; i++) {
         const unit g = t.unit[i];
         unit *u = &t.unit[t.count > 0 ? t.count - 1 : 0];
@@ -294,7 +293,6 @@ void check_judge(const check_findings *f, const check_reference *r, check_verdic
         if (!v->suspect.name.text[0]) judge_slow(&t, kind, v);
         free(t.x);
         free(t.unit);
-        free(t.scratch);
     }
     if (r->name[0]) check_judge_by_reference(f, r, errors, v);
     for (const check_row *row = v->row; row < v->row + CHECK_LIKES; row++)
