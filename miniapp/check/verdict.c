@@ -111,14 +111,15 @@ static int column_of(const units *t, check_like like, int c, double *median)
 
 /* From the median change of a rate next to the others, from one round to the next, and where there are fewer
  * than three of how far repeats scatter; and from how far units scatter. The best of n rounds scatters less
- * than one by about the fourth root of n. Returns the error of an effect. */
+ * than one by about the fourth root of n. The median of nothing is NaN, which fmax leaves out. Returns the
+ * error of an effect. */
 static double set_noise(check_row *row, const units *t)
 {
     double *const x = t->scratch, middle;
     int n = 0;
     for (const check_figure *g = t->f->figure; g < t->f->figure + t->f->figures && row->rounds < 3; g++)
         if (g->like == row->like) x[n++] = isfinite(g->noise) ? g->noise : 0;
-    const double repeated = median_of(x, n); /* NaN, as the next one: there is none; fmax knows */
+    const double repeated = median_of(x, n);
     n = 0;
     for (const unit *u = t->unit; u < t->unit + t->count; u++)
         for (int r = 1; r < row->rounds && u->like == row->like; r++)
