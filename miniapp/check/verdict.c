@@ -14,7 +14,7 @@ static const double noise_least = 0.005; /* no machine repeats itself better */
 static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
 static const double often = 0.01;        /* of checks may blame a part by chance */
 static const double far_below = -0.405;  /* two thirds of its peers' rate; a logarithm */
-enum { ROWS_LEAST = 3 };
+enum { ROWS_LEAST = 3, FAR_LEAST = 4 };
 
 /* ---- units: the figures of a like by what they are of, each next to its peers ---- */
 
@@ -248,7 +248,7 @@ static double errors_of(const units *t, const unit *from, const unit *to)
     }
     if (t->f->rounds < CHECK_ROUNDS_LEAST) return 0;
     if (from->b < 0 && t->f->device == DEVICE_HOST && low < ROWS_LEAST) errors = 0;
-    if (5 * far < 3 * (to - from) || (from->b < 0 ? far < ROWS_LEAST : !is_lowest(t, from))) return errors;
+    if (5 * far < 3 * (to - from) || (from->b < 0 ? far < FAR_LEAST : !is_lowest(t, from))) return errors;
     return fmax(errors, t->errors);
 }
 

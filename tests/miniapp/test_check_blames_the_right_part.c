@@ -7,9 +7,9 @@
  * In machines whose figures scatter by 30 % no part is blamed in 999 of 1000 trials, and what is slower by
  * three times that is in 990; so it is of four ranks whose repeats scatter far more than their rounds, as on
  * a host of fewer cores. Where load halves rates every other time a link that is slower by four is blamed as
- * often, and in two rounds a rank that is so in seven figures of eleven. Where rounds scatter by 0.4 %, as on
- * quiet GPUs, 5 % are seen. Load that slows all that a rank does in a round is not taken for many slow
- * figures, nor is a host's rank blamed for two kinds of figures alone.
+ * often, and in two rounds a rank that is so in seven figures of eleven or four of five. Where rounds scatter
+ * by 0.4 %, as on quiet GPUs, 5 % are seen. Load that slows all that a rank does in a round is not taken for
+ * many slow figures, nor is a host's rank blamed for two kinds of figures alone.
  *
  * release: 1024 ranks; a hundred times as many trials */
 #include <math.h>
@@ -38,6 +38,7 @@ typedef struct machine {
     uint64_t seed;
     double (*factor)(const struct machine *m, const check_figure *figure); /* besides; NULL: 1 */
     bool processors;
+    check_like end; /* a check has no time for this kind of figures and the next ones; 0: for all */
 } machine;
 #define OF_GPU CHECK_PATTERNS, CHECK_FROM_HOST
 #define OF_LINK CHECK_PAIR_ONEWAY, CHECK_HOST_PAIR
@@ -95,7 +96,7 @@ static check_findings findings_of(machine m)
         json_array_append_new(f.rank, json_pack("{s:s, s:s, s:s}", "host", host, "uuid", uuid, "pci", pci));
         f.first_of_host[r] = r / each * each;
     }
-    for (int l = CHECK_COPY; l < CHECK_LIKES; l++)
+    for (int l = CHECK_COPY; l < (m.end ? (int)m.end : CHECK_LIKES); l++)
         if ((l <= CHECK_RING || l >= CHECK_HEAT_ALL) && l != CHECK_TRANSPOSE_ALL)
             add_like(&f, &m, (check_like)l);
     return f;
@@ -216,6 +217,8 @@ static const struct {
     { { 4, 1, OF_GPU, .by = 0.5, .rounds = 3, .load = 0.1, .noise = 10 }, true, true },
     { { 4, 1, OF_GPU, .by = 0.25, .rounds = 8, .load = 1 }, false, true }, /* rates halve every other time */
     { { 4, 1, CHECK_COPY, CHECK_TRANSPOSE, .by = 0.25, .rounds = 2, .load = 0.5 }, true, false },
+    { { 4, 1, CHECK_COPY, CHECK_FMA_F64, .by = 0.25, .rounds = 2, .load = 0.5, .end = CHECK_HEAT_BLOCKS },
+      true, false },
     { { 4, 1, CHECK_READ, CHECK_READ, .by = 0.965, .factor = steady_read, QUIET }, true, false },
     { { 2, 1, OF_GPU, .by = 1 / 1.05, .rounds = 3, .load = 0.004 }, true, false }, /* two quiet GPUs */
     { { 4, 1, OF_GPU, .rounds = 7, .load = 0.03, .factor = with_its_rank }, false, false },
