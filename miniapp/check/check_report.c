@@ -2,8 +2,6 @@
 #include "check/check.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/terminal.h"

@@ -1,7 +1,6 @@
 #include "check/verdict.h"
 
 #include <fcntl.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,6 @@
 #include <assert.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/cmd.h"
