@@ -25,9 +25,6 @@ NAMES = {
     "heat_single": "heat, single steps",
     "heat_blocks": "heat, blocks of steps",
     "transpose": "transpose",
-    "heat_single_cached": "heat, single, cached",
-    "heat_blocks_cached": "heat, blocks, cached",
-    "transpose_cached": "transpose, cached",
     "pair_oneway": "pair, one way",
     "pair_both": "pair, both ways",
     "host_pair": "pair of hosts",
@@ -126,9 +123,9 @@ class Check:
         if reference:
             self.by_reference(reference)
         self.suspects = self.wrong_suspects() + sorted(self.suspects, key=lambda s: (-s.confidence, s.factor))
-        self.silent = self.silent_ranks() if self.last.get("verdict") == INCOMPLETE else []
-        self.verdict = self.word()
         own = self.last.get("verdict")
+        self.silent = self.silent_ranks() if own == INCOMPLETE else []
+        self.verdict = self.word()
         if (own == SLOW and not self.suspects) or (self.rounds_of_rows() < 2 and own in STATUS):
             self.take_over()
 
@@ -390,13 +387,7 @@ def part_of_record(file):
     where = "in round %d, trial '%s'" % (last[0] + 1, last[1]) if last else "before the first trial ended"
     for number, rank in enumerate(ranks):
         rank["ended"] = number in seen or not last
-    check = {
-        "level": level,
-        "round": last[0] if last else 0,
-        "verdict": INCOMPLETE,
-        "rows": [],
-        "ranks": ranks,
-    }
+    check = dict(level=level, round=last[0] if last else 0, verdict=INCOMPLETE, rows=[], ranks=ranks)
     why = "the check did not end: the last lines that rank 0 wrote are " + where
     check.update(why=why, figures=figures, faults=faults)
     return [((hosts, str(head.get("command"))), check)]

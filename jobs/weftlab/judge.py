@@ -21,8 +21,7 @@ COMMAND = "judge"
 
 def main():
     parser = text.parser(COMMAND, __doc__)
-    named = dict(nargs="+", metavar="FOLDER|FILE.jsonl", help="records, or a folder of NODE.jsonl")
-    parser.add_argument("paths", **named)
+    parser.add_argument("paths", nargs="+", metavar="FOLDER|FILE.jsonl", help="records, or a folder of them")
     parser.add_argument("--page", metavar="FILE.html", help="write a page for a browser")
     reference = "of jobs/check_reference; or none (that of this GPU, where there is one)"
     parser.add_argument("--reference", metavar="FILE.json", help=reference)

@@ -1,7 +1,7 @@
 #include "check/check.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,7 +117,8 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
             kept = cmd_say(false, "%s", why.text);
         json_decref(o);
     } while (trial_tell(c, whole && goes_on(c)) > 0 && ++c->round);
-    trial_unwatch();
+    (void)signal(SIGALRM, SIG_IGN); /* the trials are over: no signal ends the process before MPI_Finalize */
+    watchdog_stop();
     if (speaks) {
         check_page_print(stdout, &c->found, &v, r);
         check_part_end(c);

@@ -85,10 +85,10 @@ typedef struct check {
 bool trial_round(check *c);
 /* Rank 0's number for all, who sleep until it comes. */
 double trial_tell(check *c, double number);
-/* The trials are over: no signal ends the process any more. Before MPI_Finalize. */
-void trial_unwatch(void);
 /* Rank 0's, in the first round: what is not tried, and why. */
 __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
+/* Sets rate and noise of a point that was measured on that device. */
+void trial_rate(check_figure *f, const bench_point *p, device_kind kind);
 /* The partner of `one` of n in that round of pairs; -1: none, as one of an odd n has in each round. */
 int trial_partner(int n, int round, int one);
 

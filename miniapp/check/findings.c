@@ -1,7 +1,6 @@
 #include "check/verdict.h"
 
 #include <fcntl.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +51,6 @@ void check_findings_destroy(check_findings *f)
     free(f->figure);
     free(f->first_of_host);
     json_decref(f->rank);
-    *f = (check_findings){ .ranks = 0 };
 }
 
 void check_findings_add(check_findings *f, check_figure figure, const char *where)
@@ -114,13 +112,11 @@ void check_add_evidence(check_verdict *v, check_like like, double factor)
 
 /* ---- the reference ---- */
 
-/* Rates that are not there are NaN. */
 static bool read_rates(json_t *rates, check_reference *out, json_error_t *error)
 {
     bool ok = true;
     for (int l = 0; l < CHECK_LIKES; l++) {
         json_t *const rate = json_object_get(rates, check_likes[l].key);
-        out->low[l] = out->high[l] = NAN;
         ok = ok && (!rate || json_unpack_ex(rate, error, 0, "{s:F, s:F, s:i}", "low", &out->low[l], "high",
                                             &out->high[l], "machines", &out->machines[l]) == 0);
         if (ok && rate && !(out->low[l] > 0 && out->high[l] >= out->low[l])) {
@@ -162,7 +158,7 @@ void check_judge_by_reference(const check_findings *f, const check_reference *r,
         const check_part part = check_likes[row->like].part;
         const double low = r->low[row->like], high = r->high[row->like];
         const bool all = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
-        if (isnan(low) || (all && (r->ranks != f->ranks || r->hosts != f->hosts))) continue;
+        if (r->machines[row->like] == 0 || (all && (r->ranks != f->ranks || r->hosts != f->hosts))) continue;
         row->reference = sqrt(low * high);
         row->is_judged =
             row->rounds >= CHECK_ROUNDS_LEAST && r->machines[row->like] > 1 && log(high / low) <= check_least;

@@ -3,8 +3,6 @@
 #include <assert.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/cmd.h"
@@ -36,12 +34,6 @@ void check_catch_signals(void)
     (void)signal(SIGALRM, on_timer);
 }
 
-void trial_unwatch(void)
-{
-    (void)signal(SIGALRM, SIG_IGN);
-    watchdog_stop();
-}
-
 /* ---- what a trial finds ---- */
 
 /* name: lives as long as the process. */
@@ -63,10 +55,20 @@ void trial_left_out(check *c, const char *format, ...)
     sentence_add(s, "%s%.500s", s->text[0] ? "; " : "", what.text);
 }
 
+/* A plane counts its cells. For a pair, and on a host, the fastest sample counts: where several programs
+ * share a core, the median is theirs, and the fastest one fits between them. */
+void trial_rate(check_figure *f, const bench_point *p, device_kind kind)
+{
+    const bool fastest = f->b >= 0 || kind == DEVICE_HOST;
+    const int steps = check_likes[f->like].steps;
+    const double time_s = fastest ? p->time_s.min : p->time_s.p50;
+    f->rate = (steps ? (double)p->of.size * steps : p->of.work) / time_s;
+    f->noise = (fastest ? p->time_s.p50 / time_s - 1 : p->spread) / sqrt((double)p->time_s.count);
+}
+
 /* The rung of the figure's like, verified and timed by all ranks of c->bench.world; the first rank that the
- * figure is of reports its rate, or that it was wrong. A plane counts its cells. Of a pair, and on a host,
- * the fastest sample counts: where several programs share a core, the median is theirs, and the fastest one
- * fits between them. No figure: this device has no such rung, or no memory for it, or it cannot run here. */
+ * figure is of reports its rate, or that it was wrong. No figure: this device has no such rung, or no memory
+ * for it, or it cannot run here. */
 static void try_rung(check *c, check_figure f)
 {
     const check_like_row *const t = &check_likes[f.like];
@@ -85,10 +87,7 @@ static void try_rung(check *c, check_figure f)
     if (!p.verdict.right && m->wrong.text[0]) return; /* the first that is wrong is enough to blame */
     m->wrong = p.verdict.right ? m->wrong : p.verdict.why;
     f.round = c->round;
-    const bool fastest = f.b >= 0 || c->d->kind == DEVICE_HOST;
-    const double time_s = fastest ? p.time_s.min : p.time_s.p50;
-    f.noise = (fastest ? p.time_s.p50 / time_s - 1 : p.spread) / sqrt((double)p.time_s.count);
-    f.rate = (t->steps ? (double)p.of.size * t->steps : p.of.work) / time_s;
+    trial_rate(&f, &p, c->d->kind);
     assert(m->figures < TRIAL_FIGURES);
     m->figure[m->figures++] = f;
 }

@@ -14,7 +14,7 @@ static const double noise_least = 0.005; /* no machine repeats itself better */
 static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
 static const double often = 0.01;        /* of checks may blame a part by chance */
 static const double far_below = -0.405;  /* two thirds of its peers' rate; a logarithm */
-enum { ROWS_LEAST = 3 };
+enum { ROWS_LEAST = 3, FAR_LEAST = 4 };
 
 /* ---- units: the figures of a like by what they are of, each next to its peers ---- */
 
@@ -41,7 +41,7 @@ typedef struct units {
     const check_findings *f;
     double errors;       /* standard deviations: more are chance in one of a hundred checks */
     unit *unit;          /* [count], owned; those of one part side by side */
-    double *x, *scratch; /* owned: of all units */
+    double *x, *scratch; /* of all units, owned; what lies behind them */
     int count, columns;
 } units;
 
@@ -74,7 +74,6 @@ static bool tells(const check_findings *f, check_like like, unit_kind kind)
     const check_part part = check_likes[like].part;
     if (kind == UNIT_COMPONENT) return true;
     if (part == CHECK_HOST_LINK) return kind == UNIT_HOST && f->hosts > 2;
-    if (kind == UNIT_HOST && f->hosts == 1) return false;
     if (part == CHECK_LINK) return f->ranks > 2 * f->hosts;
     return part == CHECK_GPU && (kind == UNIT_RANK || f->ranks > f->hosts);
 }
@@ -112,19 +111,20 @@ static int column_of(const units *t, check_like like, int c, double *median)
 
 /* From the median change of a rate next to the others, from one round to the next, and where there are fewer
  * than three of how far repeats scatter; and from how far units scatter. The best of n rounds scatters less
- * than one by about the fourth root of n. Returns the error of an effect. */
+ * than one by about the fourth root of n. The median of nothing is NaN, which fmax leaves out. Returns the
+ * error of an effect. */
 static double set_noise(check_row *row, const units *t)
 {
-    double *const x = t->scratch, change = 0, repeated = 0, middle;
+    double *const x = t->scratch, middle;
     int n = 0;
     for (const check_figure *g = t->f->figure; g < t->f->figure + t->f->figures && row->rounds < 3; g++)
         if (g->like == row->like) x[n++] = isfinite(g->noise) ? g->noise : 0;
-    if (n > 0) repeated = median_of(x, n);
+    const double repeated = median_of(x, n);
     n = 0;
     for (const unit *u = t->unit; u < t->unit + t->count; u++)
         for (int r = 1; r < row->rounds && u->like == row->like; r++)
             if (!isnan(u->x[r] - u->x[r - 1])) x[n++] = fabs(u->x[r] - u->x[r - 1]);
-    if (n > 0) change = 1.0484 * median_of(x, n) / sqrt(sqrt(row->rounds));
+    const double change = 1.0484 * median_of(x, n) / sqrt(sqrt(row->rounds));
     row->spread = fmax(fmax(noise_least, repeated), change);
     const double noise = fmax(row->spread, change * few(n) * (1 + 2.0 / row->rounds));
     row->noise = -expm1(-noise);
@@ -175,10 +175,10 @@ static units units_create(const check_findings *f, double errors, unit_kind kind
     units t = { f, errors, .columns = f->rounds + 2 }; /* the round under way has figures too */
     int figures = 0;
     t.unit = CHECK_CALLOC(2 * f->figures + 2, sizeof *t.unit);
-    t.scratch = CHECK_CALLOC(3 * f->figures + 2, sizeof *t.scratch);
     for (int i = 0; i < f->figures; i++) figures += add_figure(f, &f->figure[i], kind, &t.unit[figures]);
     qsort(t.unit, (size_t)figures, sizeof *t.unit, by_unit);
-    t.x = CHECK_CALLOC((size_t)figures * (size_t)t.columns + 1, sizeof *t.x);
+    t.x = CHECK_CALLOC((int64_t)figures * t.columns + 3 * f->figures + 2, sizeof *t.x);
+    t.scratch = t.x + (int64_t)figures * t.columns;
     for (int i = 0; i < figures; i++) {
         const unit g = t.unit[i];
         unit *u = &t.unit[t.count > 0 ? t.count - 1 : 0];
@@ -248,7 +248,7 @@ static double errors_of(const units *t, const unit *from, const unit *to)
     }
     if (t->f->rounds < CHECK_ROUNDS_LEAST) return 0;
     if (from->b < 0 && t->f->device == DEVICE_HOST && low < ROWS_LEAST) errors = 0;
-    if (5 * far < 3 * (to - from) || (from->b < 0 ? far < ROWS_LEAST : !is_lowest(t, from))) return errors;
+    if (5 * far < 3 * (to - from) || (from->b < 0 ? far < FAR_LEAST : !is_lowest(t, from))) return errors;
     return fmax(errors, t->errors);
 }
 
@@ -294,7 +294,6 @@ void check_judge(const check_findings *f, const check_reference *r, check_verdic
         if (!v->suspect.name.text[0]) judge_slow(&t, kind, v);
         free(t.x);
         free(t.unit);
-        free(t.scratch);
     }
     if (r->name[0]) check_judge_by_reference(f, r, errors, v);
     for (const check_row *row = v->row; row < v->row + CHECK_LIKES; row++)

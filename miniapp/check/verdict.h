@@ -106,8 +106,8 @@ typedef struct check_reference {
     char gpu[256];
     char name[256];   /* of its file; "": there is none */
     int ranks, hosts; /* that measured it: rates of the job and the disk count for as many alone */
-    double low[CHECK_LIKES], high[CHECK_LIKES]; /* NaN: none */
-    int machines[CHECK_LIKES];
+    double low[CHECK_LIKES], high[CHECK_LIKES];
+    int machines[CHECK_LIKES]; /* 0: no rate */
 } check_reference;
 /* On rank 0. False with one sentence in why: it cannot be read, or is no reference. */
 bool check_reference_read(const char *path, check_reference *out, sentence *why);

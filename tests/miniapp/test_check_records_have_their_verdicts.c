@@ -12,8 +12,6 @@
 
 #include "support/unit.h"
 
-#include <jansson.h>
-
 #include "check/verdict.h"
 
 /* Earlier checks measured each device at once with the others and alone: now GPUs at once, but for copies to

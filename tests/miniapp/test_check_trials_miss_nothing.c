@@ -1,5 +1,6 @@
 /* Memory that keeps what is written gets a rate; a bit that flips, wherever, and memory that lies where other
- * memory does are told with pattern, byte, what was written and read, and get none. In the rounds of pairs
+ * memory does are told with pattern, byte, what was written and read, and get none. The rate is that of the
+ * median sample, of a pair and on a host of the fastest one. In the rounds of pairs
  * every pair meets exactly once, no rank has two partners in a round, and partners agree: for 0 to 130 ranks;
  * of an odd number one is left out. */
 #include <math.h>
@@ -99,6 +100,25 @@ static void memory_that_lies_where_other_memory_does_is_told(void **state)
     tried(16, "random words: byte 0: wrote ", "; 16384 of 1048576 words are wrong");
 }
 
+static void the_fastest_sample_counts_on_a_host(void **state)
+{
+    static const struct {
+        device_kind kind;
+        check_figure is;
+    } all[] = {
+        { DEVICE_CUDA, { CHECK_COPY, 0, -1, .rate = 4, .noise = 0.05 } },
+        { DEVICE_HOST, { CHECK_COPY, 0, -1, .rate = 6, .noise = 0.25 } },
+        { DEVICE_CUDA, { CHECK_PAIR_BOTH, 0, 1, .rate = 6, .noise = 0.25 } },
+        { DEVICE_HOST, { CHECK_HEAT_BLOCKS, 0, -1, .rate = 40, .noise = 0.25 } }, /* ten cells, eight steps */
+    };
+    const bench_point p = { .of = { .work = 12, .size = 10 }, .time_s = { 2, 3, .count = 4 }, .spread = 0.1 };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        check_figure f = { .like = all[i].is.like, .b = all[i].is.b };
+        trial_rate(&f, &p, all[i].kind);
+        assert_true(f.rate == all[i].is.rate && f.noise == all[i].is.noise);
+    }
+}
+
 static void every_pair_meets_once(void **state)
 {
     enum { MOST = 130 };
@@ -127,6 +147,7 @@ int main(void)
         cmocka_unit_test(right_memory_is_timed),
         cmocka_unit_test(a_flipped_bit_is_told),
         cmocka_unit_test(memory_that_lies_where_other_memory_does_is_told),
+        cmocka_unit_test(the_fastest_sample_counts_on_a_host),
         cmocka_unit_test(every_pair_meets_once),
     };
     d = device_host_create(1);

@@ -1,10 +1,11 @@
-# weft check runs on any number of ranks of the host device, says what was wrong with its words, and keeps what it knows where ranks die.
+# weft check runs on any number of ranks of the host device, says what was wrong with its words, keeps what it knows where
+# ranks die, and names the part that is at fault.
 load ../support/helper
 
 check() { # ranks key=value...
     run launch "$1" "$weft" check device=host budget=0.2 "${@:2}"
 }
-record_of_check() { tail -n 1 check.jsonl | jq -r "$1"; }
+of_check() { tail -n 1 check.jsonl | jq -r ".check | $1"; }
 likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl; }
 
 @test "one rank: everything but pairs; a record for each round, with the machine" {
@@ -21,10 +22,10 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
     grep -qE '^weft: round 2, [0-9.]+ s: trials of ranks by themselves$' err
     [[ " $(likes) " == *" alltoall_staged "*" pair_both pair_oneway "*" ring_staged "* ]] || { likes; return 1; }
     expect "pairs both ways" "0-1 0-2 0-3 1-2 1-3 2-3" \
-        "$(record_of_check '[.check.figures[] | select(.like == "pair_both") | "\(.a)-\(.b)"] | sort | join(" ")')"
-    expect "pairs one way" 12 "$(record_of_check '[.check.figures[] | select(.like == "pair_oneway")] | length')"
+        "$(of_check '[.figures[] | select(.like == "pair_both") | "\(.a)-\(.b)"] | sort | join(" ")')"
+    expect "pairs one way" 12 "$(of_check '[.figures[] | select(.like == "pair_oneway")] | length')"
     expect "copies" "true 0123" \
-        "$(record_of_check '.check.figures | map(select(.like == "copy")) | "\(.[0].alone) \(map(.a | tostring) | sort | join(""))"')"
+        "$(of_check '.figures | map(select(.like == "copy")) | "\(.[0].alone) \(map(.a | tostring) | sort | join(""))"')"
 }
 
 @test "bad words: the key, the value and what is allowed, exit 2" {
@@ -55,8 +56,7 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
 
 endless() { # ranks key=value...; a soak in the background that has finished a round: mpirun's pid is $mpirun
     mkdir -p files
-    "$MPIRUN" $LAUNCH_FLAGS -n "$1" "$weft" check device=host budget=0.05 level=soak dir=files "${@:2}" >out 2>err 3>&- &
-    mpirun=$!
+    start "$1" check device=host budget=0.05 level=soak dir=files "${@:2}"
     wait_for [ -s check.jsonl ]
 }
 a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
@@ -77,14 +77,13 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
 @test "a rank that hangs: each says in which trial it is when the limit is over, but that one; status 3" {
     endless 3 stall_limit=10
     kill -STOP "$(a_rank)"
-    wait_for grep -q 'rank 0 on .* made no progress for 10 s in phase .* of round ' err
+    wait_for grep -q 'rank 0 on .* made no progress for 10 s in phase .* of round ' out
     kill -KILL "$(a_rank)"
     ends
-    expect "who says nothing" "0 1" "$(sed -nE 's/^weft: rank ([0-9]) on .*/\1/p' err | sort -u | xargs)"
+    expect "who says nothing" "0 1" "$(sed -nE 's/^weft: rank ([0-9]) on .*/\1/p' out | sort -u | xargs)"
 }
 
-# A launcher that sends TERM kills a second later: where the trial under way lasts longer than .8 s, the ranks
-# leave with status 3 and without the page; the record of the rounds before is there.
+# mpirun kills a second after its TERM: ranks whose trial lasts longer than .8 s leave without the page.
 @test "a soak that is stopped by USR1 or TERM to mpirun, or to one rank, has its verdict from the rounds before" {
     local case signal
     for case in "USR1 mpirun" "TERM mpirun" "USR1 rank" "TERM rank" "INT rank"; do
@@ -92,8 +91,8 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
         endless 3
         [ "${case#* }" = mpirun ] && kill -$signal $mpirun || kill -$signal "$(a_rank)"
         ends
-        [ "$(record_of_check .check.verdict)" != incomplete ] || { cat out err; return 1; }
-        [ -s out ] || { [ "$signal" != USR1 ] && [ "$status" != 0 ]; } || { cat out err; return 1; }
+        [ "$(of_check .verdict)" != incomplete ] || { cat out; return 1; }
+        grep -q '^weft check: ' out || { [ "$signal" != USR1 ] && [ "$status" != 0 ]; } || { cat out; return 1; }
         expect "files that stay after $case" "" "$(ls files)"
         rm check.jsonl
     done
@@ -103,5 +102,42 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
     export WEFT_PRETEND_HOSTS=3
     weft=$weft_sanitize check 5
     expect "pairs" "host_pair 0-2 host_pair 0-4 host_pair 2-4 pair_both 0-1 pair_both 2-3" \
-        "$(record_of_check '[.check.figures[] | select(.like == "pair_both" or .like == "host_pair") | "\(.like) \(.a)-\(.b)"] | sort | join(" ")')"
+        "$(of_check '[.figures[] | select(.like == "pair_both" or .like == "host_pair") | "\(.like) \(.a)-\(.b)"] | sort | join(" ")')"
+}
+
+@test "a disk that loses a page: the disk is to blame, and no file stays" {
+    mkdir files
+    weft=$weft_sanitize WEFT_FAULT=checkpoint_flip:2 check 3 dir=files
+    expect verdict wrong "$(of_check .verdict)"
+    expect suspect disk "$(of_check '.suspects | map(.part) | join(", ")')"
+    [[ "$(of_check '.faults[].where')" == *"rank 2 read back other values than were written"* ]]
+    expect "files that stay" "" "$(ls files)"
+}
+
+# Two or three small rounds tell, on a busy machine some more.
+rounds_of_check() {
+    [ -e check.jsonl ] && { grep -q '"verdict":"slow"' check.jsonl || [ "$(wc -l <check.jsonl)" -ge 24 ]; }
+}
+slow() { # fault [ranks]
+    weft=$weft_sanitize WEFT_FAULT=$1 WEFT_FAULT_PERCENT=300 endless "${2:-4}"
+    wait_for rounds_of_check
+    kill -USR1 $mpirun
+    ends
+    expect verdict slow "$(of_check .verdict)"
+}
+
+@test "a rank or a link that takes four times as long: it alone is blamed" {
+    slow slow_gpu:2 3
+    expect suspects "gpu 2" "$(of_check '.suspects | map("\(.part) \(.a)") | join(", ")')"
+    rm check.jsonl
+    slow slow_link:1
+    expect suspects "link 1-2" "$(of_check '.suspects | map("\(.part) \(.a)-\(.b)") | join(", ")')"
+}
+
+@test "trials that take a second each: a quick check ends within 30 seconds, with the same trials in each round, and says what it had no time for" {
+    weft=$weft_sanitize WEFT_FAULT=slow_trials:1 check 4
+    expect "rounds end in time" true "$(jq '.check.now_s <= 30' check.jsonl | sort -u)"
+    expect "trials of the rounds" 1 "$(jq -c '[.check.figures[] | select(.a >= 0 and .like != "patterns") | [.like, .a, .b, .alone]] | sort' check.jsonl | sort -u | wc -l)"
+    [[ "$(of_check .not_tried)" == *"no time for "*" of 28 trials of ranks by themselves"* ]]
+    expect rounds 2 "$(wc -l <check.jsonl)"
 }

@@ -58,10 +58,10 @@ element() { # program: an element of an array, on node n7, with the words after 
 @test "a node without python3: a sentence, and the status of the check" {
     mkdir bin
     ln -s $(command -v bash env timeout dirname mkdir flock) bin
-    printf '#!/bin/bash\nexit 4\n' >bin/mpirun
-    chmod +x bin/mpirun
+    printf '#!/bin/bash\nexit 4\n' >bin/srun
+    chmod +x bin/srun
     PATH=$PWD/bin run element "$weft"
-    expect "said" "4 no python3 on this node: jobs/site.ini is not read" "$status $output"
+    expect "said" "4 no python3 on this node: srun launches without jobs/site.ini" "$status $output"
 }
 
 @test "two elements on one node, whose partition shares nodes, do not measure at once" {

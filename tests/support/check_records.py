@@ -34,7 +34,7 @@ def rank(number, each):
 
 
 def record(hosts, each, number):
-    rows = [dict(like=like, alone=False, median=rate, least=0.99 * rate) for like, rate in ALIKE.items()]
+    rows = [dict(like=like, median=rate, least=0.99 * rate) for like, rate in ALIKE.items()]
     check = {"level": "soak", "round": number, "verdict": "slow", "why": None, "suspects": [NAMED]}
     check.update(rows=rows, figures=figures(hosts, each, number), faults=[])
     check["ranks"] = [rank(r, each) for r in range(hosts * each)]
