@@ -262,9 +262,7 @@ static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
         for (to = from + 1; to < end && to->part == from->part;) to++;
         if (kind == UNIT_COMPONENT && from->b < 0) continue; /* a rank by itself was a unit before */
         const double errors = errors_of(t, from, to);
-        if (errors < t->errors || errors <= most) continue;
-        most = errors;
-        worst = from;
+        if (errors >= t->errors && errors > most) most = errors, worst = from;
     }
     if (!worst) return;
     const check_part part = (check_part[]){ CHECK_HOST, CHECK_GPU, check_likes[worst->like].part }[kind];
@@ -273,9 +271,7 @@ static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
         const double below = fmin(u->effect, u->usual);
         if (!u->low && u->usual >= far_below) continue;
         check_add_evidence(v, u->like, exp(below));
-        if (below / u->error >= surest) continue;
-        surest = below / u->error;
-        s->factor = exp(below);
+        if (below / u->error < surest) surest = below / u->error, s->factor = exp(below);
     }
     if (part == CHECK_LINK && t->f->ranks <= 2 * t->f->hosts) {
         s->confidence /= 3;
