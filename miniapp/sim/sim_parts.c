@@ -107,21 +107,15 @@ bool sim_make_persistent(sim *s, sentence *why)
     const boundary *sides = &s->cfg->grid.sides;
     sim_persistent *const l = &s->persistent;
     const size_t bytes = s->dev->persistent_bytes(s->dev, f, sides, dec->ranks_y > 1);
-    int rank[2], count = 0;
-    void *theirs[2], **of[2];
+    const int beside[2] = { dec->neighbour[decomp_direction(0, -1)], dec->neighbour[decomp_direction(0, 1)] };
+    void *theirs[2] = { NULL, NULL };
     if (l->peers) return true;
     if (dec->ranks_x > 1 || !same_on_all(f, bytes, s->top.comm) || bytes == 0)
         return sentence_refuse(why,
                                "the GPUs' registers do not hold the field, or hold different parts of it");
-    for (int up = 1; up >= 0 && dec->ranks_y > 1; up--) {
-        of[count] = up ? &l->memory.above : &l->memory.below;
-        rank[count] = dec->neighbour[decomp_direction(0, up ? -1 : 1)];
-        if (rank[count] >= 0) count++;
-    }
-    l->peers = peer_create(s->dev, rank, count, bytes, theirs, s->top.comm, why);
+    l->peers = peer_create(s->dev, beside, dec->ranks_y > 1 ? 2 : 0, bytes, theirs, s->top.comm, why);
     if (!l->peers) return false;
-    l->memory.here = peer_own(l->peers);
-    for (int i = 0; i < count; i++) *of[i] = theirs[i];
+    l->memory = (persistent_memory){ .here = peer_own(l->peers), .above = theirs[0], .below = theirs[1] };
     DEVICE_CALL(s->dev, persistent_prepare, f, sides, dec->ranks_y > 1);
     return true;
 }
