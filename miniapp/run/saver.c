@@ -215,7 +215,7 @@ static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
                         .nx = dec->nx,
                         .ny = dec->ny,
                         .own = dec->own,
-                        .data = sim_host_copy(s, f, 0),
+                        .data = sim_host_copy(s),
                         .title = title,
                         .scale = scale };
     snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", kind_name(c->problem.kind),

@@ -92,14 +92,8 @@ void sim_make_passes(sim *s)
     step_pass_create(&s->transposed.pass, &of);
 }
 
-/* Tiles are cut alike if as many bytes are wanted for as many cells; so is what is to be waited for. */
-static bool same_on_all(const field_shape *f, size_t bytes, MPI_Comm comm)
-{
-    int64_t most[3] = { (int64_t)bytes, f->nx, f->ny };
-    MPI_CHECK(ranks_allreduce(most, 3, MPI_INT64_T, MPI_MAX, comm));
-    return agree_all(most[0] == (int64_t)bytes && most[1] == f->nx && most[2] == f->ny, comm);
-}
-
+/* Ranks have as many rows (plan_temporal.c): their tiles, and so what they wait for, are cut alike if as many
+ * bytes are wanted. */
 bool sim_make_persistent(sim *s, sentence *why)
 {
     const decomp *dec = &s->plan.grid.dec;
@@ -110,7 +104,9 @@ bool sim_make_persistent(sim *s, sentence *why)
     const int beside[2] = { dec->neighbour[decomp_direction(0, -1)], dec->neighbour[decomp_direction(0, 1)] };
     void *theirs[2] = { NULL, NULL };
     if (l->peers) return true;
-    if (dec->ranks_x > 1 || !same_on_all(f, bytes, s->top.comm) || bytes == 0)
+    int64_t most_bytes = (int64_t)bytes;
+    MPI_CHECK(ranks_allreduce(&most_bytes, 1, MPI_INT64_T, MPI_MAX, s->top.comm));
+    if (!agree_all(bytes > 0 && most_bytes == (int64_t)bytes, s->top.comm))
         return sentence_refuse(why,
                                "the GPUs' registers do not hold the field, or hold different parts of it");
     l->peers = peer_create(s->dev, beside, dec->ranks_y > 1 ? 2 : 0, bytes, theirs, s->top.comm, why);
