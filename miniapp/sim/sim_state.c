@@ -86,7 +86,6 @@ static void upload(sim *s, sim_field field, const void *host)
 {
     const field_shape *f = &field.grid->shape;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
-    if (box_empty(field_own(f))) return;
     DEVICE_CALL(s->dev, copy_rows, field_at(f, field.cells, 0, 0), (size_t)f->pitch * word, host, row_bytes,
                 row_bytes, (size_t)f->ny, main_stream(s));
     DEVICE_CALL(s->dev, stream_sync, main_stream(s));
@@ -110,9 +109,8 @@ void *sim_host_copy(sim *s)
     const field_shape *f = &field.grid->shape;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
     void *const to = snapshot_buffer(s, 0);
-    if (!box_empty(field_own(f)))
-        DEVICE_CALL(s->dev, copy_rows, to, row_bytes, field_at_const(f, field.cells, 0, 0),
-                    (size_t)f->pitch * word, row_bytes, (size_t)f->ny, main_stream(s));
+    DEVICE_CALL(s->dev, copy_rows, to, row_bytes, field_at_const(f, field.cells, 0, 0),
+                (size_t)f->pitch * word, row_bytes, (size_t)f->ny, main_stream(s));
     DEVICE_CALL(s->dev, stream_sync, main_stream(s));
     return to;
 }

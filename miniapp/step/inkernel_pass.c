@@ -69,10 +69,8 @@ bool inkernel_pass_create(step_pass *pass, sentence *why)
     const step_setup *of = &pass->of;
     const field_shape *f = of->shape;
     inkernel_level level[2] = { { .field = of->field[0].u }, { .field = of->field[1].u } };
-    const bool fits = f->depth_y > 0 && f->nx >= of->op->radius && f->ny >= of->op->radius;
     if (pass->inkernel) return true;
-    if (!agree_all(fits && of->dev->stencil_inkernel_can(of->dev, false), of->comm))
-        return sentence_refuse(why, "in-kernel exchange exists for 2D stencils on GPUs only");
+    assert(of->dev->stencil_inkernel_can(of->dev, false));
     inkernel_pass *p = pass->inkernel = CHECK_ALLOC(calloc(1, sizeof *p));
     p->of = of;
     const bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, level, why);
