@@ -58,7 +58,8 @@ static bool has_neighbour(const decomp *dec, int dx, int dy)
 }
 
 /* The ghosts in each direction that lie outside the domain along some axis. A corner beyond a cut side too
- * reads received cells, so it comes after the messages; the others are first in the list. A pass of several steps makes those beyond a mirroring side itself. */
+ * reads received cells, so it comes after the messages; the others are first in the list. A pass of several
+ * steps makes those beyond a mirroring side itself. */
 static void find_ghosts(step_pass *p, bool corners)
 {
     const boundary *sides = &p->sides;
