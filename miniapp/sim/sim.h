@@ -67,8 +67,8 @@ typedef struct sim_aside {
 
 /* Does MPI take device buffers? */
 typedef struct sim_aware {
-    bool known, works;
-    sentence why; /* it does not */
+    bool asked;
+    sentence why; /* it does not; "": it does */
 } sim_aware;
 
 typedef struct sim {
