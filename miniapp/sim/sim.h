@@ -42,9 +42,8 @@ typedef struct sim_transposed {
     redist *to, *from; /* and back */
 } sim_transposed;
 
-/* The initial value. */
+/* The initial value, unless a file has it. */
 typedef struct sim_formula {
-    bool there; /* false: a file has it */
     problem_tables tables;
     void *device_tables; /* a copy, where the kernels read them */
     value initial;       /* tables.base with those pointers */

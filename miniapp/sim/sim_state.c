@@ -159,7 +159,7 @@ static void poison(sim *s)
 int sim_initialise(sim *s, sentence *why)
 {
     poison(s);
-    if (s->formula.there) {
+    if (s->cfg->problem.initial != CONFIG_INITIAL_FILE) {
         fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->formula.initial);
         if (s->prob.op.has_prev) {
             const value before = problem_value_before(&s->prob, s->cfg, &s->formula.initial);
