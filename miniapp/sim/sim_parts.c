@@ -12,11 +12,6 @@ static void alloc_field(sim *s, const plan_grid *g, void **out)
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, halo_field_bytes(s->dev->kind, &g->shape), out);
 }
 
-static void free_device(sim *s, void *p)
-{
-    if (p) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, p);
-}
-
 /* Steps one by one: what is written is the level before. */
 static void alternate(sim *s)
 {
@@ -76,8 +71,8 @@ void sim_make_passes(sim *s)
         (s->pass.of.block_steps != p->block_steps || s->pass.of.persistent != of.persistent)) {
         step_pass_destroy(&s->pass);
         if (p->block_steps == 1) { /* single steps have turned out to be faster */
-            free_device(s, s->now.prev);
-            free_device(s, s->next.prev);
+            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->now.prev);
+            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->next.prev);
             alternate(s);
         }
     }
@@ -166,9 +161,10 @@ void sim_destroy(sim *s)
         step_streams_destroy(&s->streams);
         for (int i = 0; i < 2; i++)
             if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
-        for (int i = sim_fields(s, field); i-- > 0;) free_device(s, field[i].cells);
-        free_device(s, s->result);
-        free_device(s, s->formula.device_tables);
+        for (int i = sim_fields(s, field); i-- > 0;)
+            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, field[i].cells);
+        DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->result);
+        DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->formula.device_tables);
         if (s->result_host) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->result_host);
         for (int i = 0; i < STATE_FIELDS_MAX; i++)
             if (s->snapshot[i]) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->snapshot[i]);
