@@ -74,11 +74,6 @@ static void leave_constant_out(int d, boundary_side side, int64_t *from, int64_t
     if (d > 0) *from += 1;
 }
 
-static boundary_side side_along(int d, boundary_side low, boundary_side high)
-{
-    return d < 0 ? low : d > 0 ? high : (boundary_side){ BOUNDARY_NONE, 0 };
-}
-
 /* The inbox of the ghosts in direction k, which a neighbour sends. */
 static void add_inbox(inkernel_step *step, const field_shape *shape, int radius, int k, boundary_side side_x,
                       boundary_side side_y, const inkernel_level *cur)
@@ -105,18 +100,18 @@ static inkernel_image image_at(const field_shape *target, void *field, void *inb
     };
 }
 
-bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape,
+void inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape,
                         const boundary *sides, int radius, bool corners, const inkernel_level *cur,
                         const inkernel_level *next)
 {
     memset(step, 0, sizeof *step);
     step->cells = field_own(shape);
-    if (shape->depth_y == 0 || shape->nx < radius || shape->ny < radius) return false;
+    assert(shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius);
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int dx = decomp_dx[k], dy = decomp_dy[k];
         if (dx != 0 && dy != 0 && !corners) continue;
-        const boundary_side side_x = side_along(dx, sides->x_low, sides->x_high);
-        const boundary_side side_y = side_along(dy, sides->y_low, sides->y_high);
+        const boundary_side side_x = boundary_towards(dx, sides->x_low, sides->x_high);
+        const boundary_side side_y = boundary_towards(dy, sides->y_low, sides->y_high);
         /* The rank that owns the ghosts, or the cells that they are images of: the diagonal one where
          * neighbours lie beyond both sides, else the one beyond the side that has one; -1: this rank. Grids
          * are tensor products: images of own cells go to the same one. */
@@ -137,5 +132,4 @@ bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shap
         step->image[step->images++] =
             image_at(&target, next->field, to < 0 ? NULL : next->theirs[to], radius, cells, &x, &y);
     }
-    return true;
 }

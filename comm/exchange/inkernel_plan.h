@@ -17,9 +17,8 @@ typedef struct inkernel_level {
 size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius);
 
 /* The step from cur to next on all own cells; its epoch and change are the caller's. sides: of the rank, NONE
- * where a neighbour lies. radius: of the stencil; corners: it reads diagonal ghosts. False where a ghost
- * would be the image of an image (the axis is shorter than the ghosts are deep) or the field has no ghosts
- * along y. */
-bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape,
+ * where a neighbour lies. radius: of the stencil, in a field with ghosts along y and no axis that is shorter:
+ * no ghost is the image of an image; corners: it reads diagonal ghosts. */
+void inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape,
                         const boundary *sides, int radius, bool corners, const inkernel_level *cur,
                         const inkernel_level *next);

@@ -29,7 +29,7 @@ static void look_for_other_hosts(const peer *p, const int *ranks, int count, sen
     const int me = ranks_mine(p->comm);
     hosts *h = hosts_create(p->comm);
     for (int i = 0; i < count && !why->text[0]; i++)
-        if (h->of[ranks[i]] != h->of[me])
+        if (ranks[i] >= 0 && h->of[ranks[i]] != h->of[me])
             sentence_set(why, "rank %d and its neighbour %d run on different hosts", me, ranks[i]);
     hosts_destroy(&h);
 }
@@ -77,9 +77,9 @@ static void open_all(peer *p, const int *ranks, int count, void **theirs, senten
     p->mapped = CHECK_CALLOC(count, sizeof *p->mapped);
     for (int i = 0; i < count; i++) {
         const int other = ranks[i];
-        int code = offers[other].code;
         theirs[i] = other == me ? p->own : NULL;
-        if (other == me || !offers[other].there || why->text[0]) continue;
+        if (other < 0 || other == me || !offers[other].there || why->text[0]) continue;
+        int code = offers[other].code;
         if (code == 0) code = d->handle_open(d, &offers[other].handle, &theirs[i]);
         if (code == 0)
             p->mapped[p->openings++] = theirs[i];

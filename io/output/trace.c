@@ -64,16 +64,15 @@ static void put_label(FILE *f, const char *what, int rank, int track, json_t *na
 }
 
 /* In whole nanoseconds: spans that meet do so in the file too. */
-static void put_span(FILE *f, const trace_timeline *t, int rank, const trace_span *s, double zero_s)
+static void put_span(FILE *f, int rank, const trace_span *s, double shift_s)
 {
-    const double shift_s = t->clock.offset_s - zero_s;
     const long long begin_ns = llround(1e9 * (s->begin_s + shift_s)),
                     end_ns = llround(1e9 * (s->end_s + shift_s));
     const long long length_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
     fprintf(f,
             "{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%lld.%03lld,\"dur\":%lld.%03lld,"
             "\"args\":{\"step\":%lld}},\n",
-            t->name[s->name], rank, s->track, begin_ns / 1000, begin_ns % 1000, length_ns / 1000,
+            s->name, rank, s->track, begin_ns / 1000, begin_ns % 1000, length_ns / 1000,
             length_ns % 1000, (long long)s->step);
 }
 
@@ -83,8 +82,12 @@ static char *text_of(const trace_timeline *t, int rank, double zero_s, size_t *b
     char *text;
     FILE *f = CHECK_ALLOC(open_memstream(&text, bytes));
     put_label(f, "process", rank, 0, record_text(t->process), rank);
-    for (int i = 0; i < t->tracks; i++) put_label(f, "thread", rank, i, record_text(t->track[i]), i);
-    for (int i = 0; i < t->spans; i++) put_span(f, t, rank, &t->span[i], zero_s);
+    for (int i = 0; i < TRACE_LANE + t->lanes; i++)
+        put_label(f, "thread", rank, i,
+                  i < TRACE_LANE ? json_string(i == TRACE_HOST ? "host" : "comm")
+                                 : json_sprintf("lane %d", i - TRACE_LANE),
+                  i);
+    for (int i = 0; i < t->spans; i++) put_span(f, rank, &t->span[i], t->clock.offset_s - zero_s);
     CHECK_ALLOC(fclose(f) == 0 ? text : NULL);
     return text;
 }

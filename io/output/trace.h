@@ -1,5 +1,5 @@
 /* A timeline in Chrome's trace format: a JSON object that ui.perfetto.dev and chrome://tracing open. One
- * process per rank (pid = rank), one thread a track (tid = its index), complete events in microseconds, all
+ * process per rank (pid = rank), one thread a track (tid = its number), complete events in microseconds, all
  * on one clock: rank 0's, with the earliest span at 0. otherData holds, for each rank, how well its clock is
  * known.
  *
@@ -13,10 +13,14 @@
 
 #include "core/sentence.h"
 
+/* The host, the stream of the exchange, and from there on those of the interior, one per lane. */
+typedef enum trace_track { TRACE_HOST, TRACE_COMM, TRACE_LANE } trace_track;
+
 typedef struct trace_span {
     double begin_s, end_s; /* timer_now_s of this rank */
     int64_t step;
-    int32_t track, name; /* indices into the tables below */
+    int track;
+    const char *name; /* words without quotes; not owned */
 } trace_span;
 
 typedef struct trace_offset {
@@ -30,10 +34,7 @@ trace_offset trace_measure_offset(MPI_Comm comm);
 
 typedef struct trace_timeline { /* of this rank; nothing is owned */
     const char *process;        /* what stands at its left edge */
-    const char *const *track;   /* names, the same on all ranks */
-    int tracks;
-    const char *const *name; /* of spans; the same on all ranks; words without quotes */
-    int names;
+    int lanes;
     const trace_span *span; /* spans of one track do not overlap */
     int spans;
     trace_offset clock;

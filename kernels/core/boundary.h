@@ -27,6 +27,13 @@ typedef struct boundary {
     boundary_side x_low, x_high, y_low, y_high;
 } boundary;
 
+/* The side towards d of an axis; d = 0: none. */
+static inline boundary_side boundary_towards(int d, boundary_side low, boundary_side high)
+{
+    const boundary_side none = { BOUNDARY_NONE, 0 };
+    return d < 0 ? low : d > 0 ? high : none;
+}
+
 static inline bool boundary_mirrors(boundary_kind k)
 {
     return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN;

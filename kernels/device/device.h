@@ -152,7 +152,7 @@ struct device {
     int (*memory_info)(device *d, size_t *free_bytes, size_t *total_bytes);
     int (*synchronize)(device *d); /* only for set-up and end, never in the loop */
 
-    /* Starts on FIELD_ALIGN_BYTES; out of memory is an error code. */
+    /* Starts on FIELD_ALIGN_BYTES; out of memory is an error code. free of DEVICE: also of NULL. */
     int (*alloc)(device *d, device_memory where, size_t bytes, void **out);
     int (*free)(device *d, device_memory where, void *p);
     /* Page-locks whole pages of host memory that something else mapped, so that copies reach it as they reach

@@ -96,6 +96,8 @@ typedef struct config {
 
 static inline bool config_two_d(const config *c) { return c->grid.ny > 1; }
 static inline const kind_row *config_kind_of(const config *c) { return kind_of(c->problem.kind); }
+/* Is what comes every so many steps due at this level? every: norm_every, checkpoint.every, output.every. */
+static inline bool config_due(int64_t every, int64_t level) { return every > 0 && level % every == 0; }
 
 /* Defaults, then the deck, then what follows from them (radius, stability limits, modes in range, sides in
  * pairs). False with one sentence in why: key, value, what is allowed. Does not look at files, devices or

@@ -85,9 +85,9 @@ typedef struct problem_tables {
                  * 0) */
 } problem_tables;
 
-/* Kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM; ZERO: COUNT). FILE: false (no formula).
+/* Kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM; ZERO: COUNT); of FILE there is none.
  * For transpose `own` is A's box and initial mode is COUNT. */
-bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own);
+void problem_tables_make(problem_tables *t, const problem *p, const config *c, box own);
 void problem_tables_free(problem_tables *t);
 
 /* A copy of base with the factor and shift of level `level`: the values of u there. Modes only. */

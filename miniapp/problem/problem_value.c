@@ -33,7 +33,7 @@ static void make_axes(problem_tables *t, const config *c, box own)
     t->base.y = mode_axis_table(&y, own.y0, own.y1, &at);
 }
 
-bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own)
+void problem_tables_make(problem_tables *t, const problem *p, const config *c, box own)
 {
     *t = (problem_tables){ .base = { .kind = VALUE_MODE,
                                      .nx_global = c->grid.nx,
@@ -43,13 +43,12 @@ bool problem_tables_make(problem_tables *t, const problem *p, const config *c, b
                                      .factor_re = 1.0,
                                      .seed = (uint64_t)c->problem.seed } };
     const bool mode = c->problem.initial == CONFIG_INITIAL_MODE;
-    if (c->problem.initial == CONFIG_INITIAL_FILE) return false;
+    if (c->problem.initial == CONFIG_INITIAL_FILE) return;
     if (c->problem.initial == CONFIG_INITIAL_RANDOM) t->base.kind = VALUE_RANDOM;
     else if (c->problem.initial == CONFIG_INITIAL_ZERO) make_counts(t, 0);
     else if (!config_kind_of(c)->stencil) make_counts(t, 1);
     else make_axes(t, c, own);
     if (mode) t->base.shift = p->shift;
-    return true;
 }
 
 void problem_tables_free(problem_tables *t)

@@ -17,40 +17,38 @@
 
 /* ---- the timeline ---- */
 
-enum track { TRACK_HOST, TRACK_COMM, TRACK_STREAM, TRACKS_MAX = TRACK_STREAM + STEP_STREAMS_MAX };
 /* Spans from one point of a step to another: of a step that is one launch, of one that is several, and of one
  * with a halo exchange. After them the interior of each stream. */
 enum { OF_LAUNCH = 0, OF_STEP = 2, OF_EXCHANGE = 4, INTERIOR = 10, SPANS };
 static const struct {
     const char *name;
-    enum track track; /* times of TRACK_HOST are the host's */
-    int from, to;     /* enum step_point; of the interior on stream 0 */
+    trace_track track; /* times of TRACE_HOST are the host's */
+    int from, to;      /* enum step_point; of the interior on stream 0 */
 } spans[SPANS] = {
-    { "step", TRACK_STREAM, STEP_ENTER, STEP_LEAVE },
-    { "launch", TRACK_HOST, STEP_ENTER, STEP_LEAVE },
-    { "boundary fill", TRACK_COMM, STEP_RECEIVED, STEP_FILLED },
-    { "shell", TRACK_COMM, STEP_FILLED, STEP_SHELL_END },
-    { "pack", TRACK_COMM, STEP_PACK, STEP_POSTED },
-    { "exchange", TRACK_COMM, STEP_RESUME, STEP_RECEIVED },
-    { "halo begin", TRACK_HOST, STEP_ENTER, STEP_POSTED },
-    { "feed", TRACK_HOST, STEP_POSTED, STEP_RESUME },
-    { "wait for messages", TRACK_HOST, STEP_RESUME, STEP_RECEIVED },
-    { "feed shell", TRACK_HOST, STEP_RECEIVED, STEP_LEAVE },
-    [INTERIOR] = { "interior", TRACK_STREAM, STEP_INTERIOR, STEP_INTERIOR + 1 },
+    { "step", TRACE_LANE, STEP_ENTER, STEP_LEAVE },
+    { "launch", TRACE_HOST, STEP_ENTER, STEP_LEAVE },
+    { "boundary fill", TRACE_COMM, STEP_RECEIVED, STEP_FILLED },
+    { "shell", TRACE_COMM, STEP_FILLED, STEP_SHELL_END },
+    { "pack", TRACE_COMM, STEP_PACK, STEP_POSTED },
+    { "exchange", TRACE_COMM, STEP_RESUME, STEP_RECEIVED },
+    { "halo begin", TRACE_HOST, STEP_ENTER, STEP_POSTED },
+    { "feed", TRACE_HOST, STEP_POSTED, STEP_RESUME },
+    { "wait for messages", TRACE_HOST, STEP_RESUME, STEP_RECEIVED },
+    { "feed shell", TRACE_HOST, STEP_RECEIVED, STEP_LEAVE },
+    [INTERIOR] = { "interior", TRACE_LANE, STEP_INTERIOR, STEP_INTERIOR + 1 },
 };
 enum { ANCHOR_TRIES = 20 };
-enum { FIRST, LAST, SPARE, EVENTS }; /* of the two anchors, and one more to try with */
 
-typedef struct anchor { /* when the host saw an event pass */
-    double host_s, error_s;
+typedef struct anchor { /* when the host saw an event pass, and when the device did */
+    double host_s, error_s, device_s;
 } anchor;
 
 struct timeline {
     const topology *top; /* not owned */
     int streams;         /* that compute the interior */
-    device_event *event[EVENTS];
-    anchor first; /* the device's clock starts there, */
-    double rate;  /* seconds of the host in one of the device, since; by clock_trace */
+    device_event *zero, *tried; /* of the device's clock; of an anchor */
+    anchor first;
+    double rate; /* seconds of the host in one of the device, since; by clock_trace */
     step_probe probe[TIMELINE_STEPS];
     int64_t level[TIMELINE_STEPS]; /* the step's or pass's last; */
     int probes;                    /* whose steps are enqueued; */
@@ -58,37 +56,25 @@ struct timeline {
     int64_t next;                  /* level from which the next one is wanted */
 };
 
-/* On the device's clock, since the first anchor. */
-static double position_s(const clock_steps *c, device_event *e)
+/* On the device's clock. */
+static double passed_s(const clock_steps *c, device_event *e)
 {
     double seconds = 0;
-    DEVICE_CALL(c->dev, event_seconds, c->timeline->event[FIRST], e, &seconds);
+    DEVICE_CALL(c->dev, event_seconds, c->timeline->zero, e, &seconds);
     return seconds;
 }
 
-/* On the host's clock. */
-static double passed_s(const clock_steps *c, device_event *e)
+/* The event passed between two looks at the clock; of some tries the narrowest counts. */
+static anchor drop_anchor(const clock_steps *c)
 {
-    return c->timeline->first.host_s + c->timeline->rate * position_s(c, e);
-}
-
-/* The event passed between two looks at the clock; of some tries the narrowest counts, and is left in its
- * place. */
-static anchor drop_anchor(clock_steps *c, int place)
-{
-    device *d = c->dev;
-    timeline *t = c->timeline;
-    anchor best = { 0, INFINITY };
+    device_event *const e = c->timeline->tried;
+    anchor best = { 0, INFINITY, 0 };
     for (int i = 0; i < ANCHOR_TRIES; i++) {
         const double begin_s = timer_now_s();
-        DEVICE_CALL(d, event_record, t->event[SPARE], c->stream);
-        DEVICE_CALL(d, event_sync, t->event[SPARE]);
+        DEVICE_CALL(c->dev, event_record, e, c->stream);
+        DEVICE_CALL(c->dev, event_sync, e);
         const double error_s = 0.5 * (timer_now_s() - begin_s);
-        if (error_s >= best.error_s) continue;
-        best = (anchor){ begin_s + error_s, error_s };
-        device_event *const narrowest = t->event[SPARE];
-        t->event[SPARE] = t->event[place];
-        t->event[place] = narrowest;
+        if (error_s < best.error_s) best = (anchor){ begin_s + error_s, error_s, passed_s(c, e) };
     }
     return best;
 }
@@ -102,14 +88,21 @@ step_probe *clock_probe(clock_steps *c, int64_t level)
     return &t->probe[t->probes];
 }
 
-static trace_span span_of(const clock_steps *c, int probe, int name, int stream)
+/* On the host's clock. */
+static double time_s(const clock_steps *c, const step_probe *p, int point, bool of_host)
+{
+    const timeline *t = c->timeline;
+    if (of_host) return p->host_s[point];
+    return t->first.host_s + t->rate * (passed_s(c, p->event[point]) - t->first.device_s);
+}
+
+static trace_span span_of(const clock_steps *c, int probe, int span, int stream)
 {
     const step_probe *p = &c->timeline->probe[probe];
-    const int from = spans[name].from + 2 * stream, to = spans[name].to + 2 * stream;
-    const bool host = spans[name].track == TRACK_HOST;
-    return (trace_span){ host ? p->host_s[from] : passed_s(c, p->event[from]),
-                         host ? p->host_s[to] : passed_s(c, p->event[to]), c->timeline->level[probe],
-                         (int)spans[name].track + stream, name };
+    const bool host = spans[span].track == TRACE_HOST;
+    return (trace_span){ time_s(c, p, spans[span].from + 2 * stream, host),
+                         time_s(c, p, spans[span].to + 2 * stream, host), c->timeline->level[probe],
+                         (int)spans[span].track + stream, spans[span].name };
 }
 
 /* Returns how many. */
@@ -122,7 +115,7 @@ static int all_spans(const clock_steps *c, trace_span *to)
         const int first = p->streams == 0 ? OF_LAUNCH : OF_STEP;
         const int end = p->streams == 0 ? OF_STEP : p->exchanged ? INTERIOR : OF_EXCHANGE;
         for (int stream = 0; stream < p->streams; stream++) to[count++] = span_of(c, i, INTERIOR, stream);
-        for (int name = first; name < end; name++) to[count++] = span_of(c, i, name, 0);
+        for (int span = first; span < end; span++) to[count++] = span_of(c, i, span, 0);
     }
     return count;
 }
@@ -130,17 +123,12 @@ static int all_spans(const clock_steps *c, trace_span *to)
 bool clock_trace(clock_steps *c, const char *path, sentence *why)
 {
     timeline *const t = c->timeline;
-    char process[128], stream_name[STEP_STREAMS_MAX][24];
-    const char *track[TRACKS_MAX] = { "host", "comm" }, *name[SPANS];
-    for (int i = 0; i < SPANS; i++) name[i] = spans[i].name;
-    for (int i = 0; i < t->streams; i++) {
-        snprintf(stream_name[i], sizeof stream_name[i], "lane %d", i);
-        track[TRACK_STREAM + i] = stream_name[i];
-    }
+    char process[128];
     trace_span *const span =
         CHECK_ALLOC(malloc(sizeof *span * (size_t)(t->streams + SPANS) * (size_t)(t->probes + 1)));
-    const anchor last = drop_anchor(c, LAST); /* waits for all steps */
-    const double error_s = fmax(t->first.error_s, last.error_s), device_s = position_s(c, t->event[LAST]);
+    const anchor last = drop_anchor(c); /* waits for all steps */
+    const double error_s = fmax(t->first.error_s, last.error_s),
+                 device_s = last.device_s - t->first.device_s;
     /* over a short time the anchors' errors are more than any drift */
     t->rate = device_s * 1e-4 > error_s ? (last.host_s - t->first.host_s) / device_s : 1;
     const int count = all_spans(c, span);
@@ -148,10 +136,7 @@ bool clock_trace(clock_steps *c, const char *path, sentence *why)
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
              cuda ? "gpu" : "host device", cuda ? c->dev->ordinal : c->dev->threads);
     const trace_timeline all = { .process = process,
-                                 .track = track,
-                                 .tracks = TRACK_STREAM + t->streams,
-                                 .name = name,
-                                 .names = SPANS,
+                                 .lanes = t->streams,
                                  .span = span,
                                  .spans = count,
                                  .clock = trace_measure_offset(t->top->comm),
@@ -172,9 +157,11 @@ void clock_create(clock_steps *c, device *d, device_stream *s, const topology *t
         timeline *t = c->timeline = CHECK_ALLOC(calloc(1, sizeof *t));
         t->top = traced;
         t->streams = streams;
-        for (int i = 0; i < EVENTS; i++) DEVICE_CALL(d, event_create, true, &t->event[i]);
+        DEVICE_CALL(d, event_create, true, &t->zero);
+        DEVICE_CALL(d, event_create, true, &t->tried);
         for (int i = 0; i < TIMELINE_STEPS; i++) step_probe_create(&t->probe[i], d, streams);
-        t->first = drop_anchor(c, FIRST);
+        DEVICE_CALL(d, event_record, t->zero, s);
+        t->first = drop_anchor(c);
     }
     c->sample_s = CHECK_ALLOC(malloc(SAMPLES_MAX * sizeof *c->sample_s));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
@@ -185,10 +172,11 @@ void clock_destroy(clock_steps *c)
 {
     if (!c->dev) return;
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(c->dev, event_destroy, &c->tick[i]);
-    for (int i = 0; c->timeline && i < EVENTS; i++)
-        DEVICE_CALL(c->dev, event_destroy, &c->timeline->event[i]);
-    for (int i = 0; c->timeline && i < TIMELINE_STEPS; i++)
-        step_probe_destroy(&c->timeline->probe[i], c->dev);
+    if (c->timeline) {
+        DEVICE_CALL(c->dev, event_destroy, &c->timeline->zero);
+        DEVICE_CALL(c->dev, event_destroy, &c->timeline->tried);
+        for (int i = 0; i < TIMELINE_STEPS; i++) step_probe_destroy(&c->timeline->probe[i], c->dev);
+    }
     free(c->timeline);
     free(c->sample_s);
     memset(c, 0, sizeof *c);

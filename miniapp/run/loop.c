@@ -43,8 +43,8 @@ static bool small_enough(loop *l, int64_t level)
 /* At a step boundary; now: the run must know of this level. Goes back by a level where it hears that late. */
 static bool has_converged(loop *l, bool now)
 {
-    const int64_t level = l->sim->level, pending = l->pending, every = l->cfg->time.norm_every;
-    const bool due = every > 0 && level % every == 0;
+    const int64_t level = l->sim->level, pending = l->pending;
+    const bool due = config_due(l->cfg->time.norm_every, level);
     if (pending < 0 && !due) return false;
     const double begin_s = timer_now_s();
     bool converged = false;
@@ -154,19 +154,18 @@ static loop_end look_around(loop *l, bool due)
 static const double shortest_s = 0.5, log_part = 0.1;
 static const double log_s = 5, log_without_end_s = 60; /* with a tolerance the last step is not known */
 
-void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_cells_per_s)
+void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_bytes_per_s)
 {
     const config_progress wanted = c->output.progress;
+    p->c = c;
     p->on = rank == 0 && wanted != CONFIG_PROGRESS_OFF;
     p->redrawn = isatty(STDERR_FILENO) == 1;
     const bool for_a_log = wanted == CONFIG_PROGRESS_AUTO && !p->redrawn;
     p->first = p->shown = first;
-    p->last = c->time.steps;
     p->every_s = !for_a_log ? shortest_s : c->time.tolerance == 0 ? log_s : log_without_end_s;
     p->every_steps =
-        for_a_log && c->time.tolerance == 0 ? (int64_t)ceil(log_part * (double)(p->last - first)) : 1;
-    p->cells = (double)c->grid.nx * (double)c->grid.ny;
-    p->copy_cells_per_s = copy_cells_per_s;
+        for_a_log && c->time.tolerance == 0 ? (int64_t)ceil(log_part * (double)(c->time.steps - first)) : 1;
+    p->copy_cells_per_s = copy_bytes_per_s / config_kind_of(c)->words / (double)dtype_bytes(c->problem.type);
     p->begin_s = p->shown_s = timer_now_s();
 }
 
@@ -181,12 +180,14 @@ static void progress_show(progress *p, int64_t step, double change)
     const double now_s = timer_now_s();
     FILE *const to = p->redrawn ? stderr : stdout;
     if (!progress_due(p, step, now_s)) return;
-    const double cells_per_s = (double)(step - p->shown) * p->cells / (now_s - p->shown_s);
-    const double left_s = (double)(p->last - step) * (now_s - p->begin_s) / (double)(step - p->first);
+    const int64_t last = p->c->time.steps;
+    const double cells = (double)p->c->grid.nx * (double)p->c->grid.ny;
+    const double cells_per_s = (double)(step - p->shown) * cells / (now_s - p->shown_s);
+    const double left_s = (double)(last - step) * (now_s - p->begin_s) / (double)(step - p->first);
     p->shown_s = now_s;
     p->shown = step;
     fprintf(to, "%sstep %lld of %lld  %3.0f %%  %.3g GCells/s, %.3g x a copy  ", p->redrawn ? "\r" : "",
-            (long long)step, (long long)p->last, 100.0 * (double)step / (double)p->last, cells_per_s * 1e-9,
+            (long long)step, (long long)last, 100.0 * (double)step / (double)last, cells_per_s * 1e-9,
             cells_per_s / p->copy_cells_per_s);
     if (!isnan(change)) fprintf(to, "change %.3e  ", change);
     fprintf(to, "%02d:%02d:%02d left%s", (int)(left_s / 3600), (int)fmod(left_s / 60, 60),
@@ -212,11 +213,6 @@ static void inject_device_error(sim *s)
     DEVICE_CHECK(d, d->kind == DEVICE_HOST ? EIO : 0);
     const void *const nowhere = (const void *)4096;
     DEVICE_CALL(d, max_change, f, nowhere, nowhere, field_own(f), s->result, s->streams.stream[0]);
-}
-
-static bool checkpoint_due(const config *c, int64_t level)
-{
-    return c->checkpoint.every > 0 && level % c->checkpoint.every == 0;
 }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -246,13 +242,11 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
 {
     sim *s = v->sim;
     const config *c = s->cfg;
-    const kind_row *kind = config_kind_of(c);
     const int64_t first = s->level;
     loop l = { v, s, c, .result = { .last_change = NAN, .infinite_level = -1 }, .pending = -1 };
     loop_result *r = &l.result;
     progress bar;
-    progress_begin(&bar, c, s->top.rank, first,
-                   ceiling_bytes_per_s / kind->words / (double)dtype_bytes(c->problem.type));
+    progress_begin(&bar, c, s->top.rank, first, ceiling_bytes_per_s);
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     const double mine_s = left_s(v, start_s);
@@ -273,7 +267,7 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
         watchdog_step(s->level);
 
         saver_poll(v);
-        const bool due = checkpoint_due(c, s->level);
+        const bool due = config_due(c->checkpoint.every, s->level);
         r->end = look_around(&l, due);
         if (r->end == LOOP_FAILED) break;
 
@@ -282,7 +276,7 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
         converged = has_converged(&l, now);
 
         if ((saver_keeps(c, s->level) && !saver_keep(v)) ||
-            ((leaving || checkpoint_due(c, s->level)) && !saver_save(v, leaving))) {
+            ((leaving || config_due(c->checkpoint.every, s->level)) && !saver_save(v, leaving))) {
             r->end = LOOP_FAILED;
             break;
         }

@@ -143,17 +143,18 @@ bool saver_end(const saver *v, sentence *why);
 /* ---- loop.c: a line of progress on a terminal, redrawn; plain lines where stderr is not one ---- */
 
 typedef struct progress {
+    const config *c; /* not owned */
     bool on, redrawn;
-    int64_t first, last, shown; /* steps; shown: of the last line */
-    int64_t every_steps;        /* the next line comes when both have passed since the last one */
+    int64_t first, shown; /* steps; shown: of the last line */
+    int64_t every_steps;  /* the next line comes when both have passed since the last one */
     double every_s;
-    double cells, copy_cells_per_s, begin_s, shown_s;
+    double copy_cells_per_s, begin_s, shown_s;
 } progress;
 
 /* Rank 0 alone prints, from step `first` to time.steps. output.progress = auto: on a terminal every half
  * second on stderr; else on stdout, after 10 % of the steps or 5 s, whichever is later (a minute with a
- * tolerance). on: every half second in either case. copy_cells_per_s: what copies on all ranks allow. */
-void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_cells_per_s);
+ * tolerance). on: every half second in either case. copy_bytes_per_s: of copies on all ranks. */
+void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_bytes_per_s);
 /* Is a line due? For tests, which give a time of their own. */
 bool progress_due(const progress *p, int64_t step, double now_s);
 

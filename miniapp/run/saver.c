@@ -160,8 +160,7 @@ bool saver_finish(saver *v)
 
 bool saver_keeps(const config *c, int64_t level)
 {
-    return (c->output.series[0] || c->output.picture[0]) && c->output.every > 0 &&
-           level % c->output.every == 0;
+    return (c->output.series[0] || c->output.picture[0]) && config_due(c->output.every, level);
 }
 
 /* That of the deck, else as wide as what is drawn with it. */
@@ -216,7 +215,7 @@ static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
                         .nx = dec->nx,
                         .ny = dec->ny,
                         .own = dec->own,
-                        .data = sim_host_copy(s, f, 0),
+                        .data = sim_host_copy(s),
                         .title = title,
                         .scale = scale };
     snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", kind_name(c->problem.kind),

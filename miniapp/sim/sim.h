@@ -42,9 +42,8 @@ typedef struct sim_transposed {
     redist *to, *from; /* and back */
 } sim_transposed;
 
-/* The initial value. */
+/* The initial value, unless a file has it. */
 typedef struct sim_formula {
-    bool there; /* false: a file has it */
     problem_tables tables;
     void *device_tables; /* a copy, where the kernels read them */
     value initial;       /* tables.base with those pointers */
@@ -67,8 +66,8 @@ typedef struct sim_aside {
 
 /* Does MPI take device buffers? */
 typedef struct sim_aware {
-    bool known, works;
-    sentence why; /* it does not */
+    bool asked;
+    sentence why; /* it does not; "": it does */
 } sim_aware;
 
 typedef struct sim {
@@ -139,9 +138,9 @@ uint64_t sim_fingerprint(sim *s);
 /* The cells of the main field that are NaN or infinite, over all ranks, and the first of them in file order.
  * Takes as long as a norm, where there are some as a copy to the host. Collective. */
 int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y);
-/* Own cells in host memory, dense rows, in snapshot[slot] or in the memory of the next level; valid until the
- * slot's next use, or until the next step. */
-const void *sim_host_copy(sim *s, sim_field field, int slot);
+/* The main field's own cells in host memory of the sim, dense rows; valid until the next such copy, level put
+ * aside, or step. */
+void *sim_host_copy(sim *s);
 
 /* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier
  * fail. Else nothing. */

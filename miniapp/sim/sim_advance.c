@@ -17,8 +17,6 @@ static void swap_levels(sim *s)
     s->next = now;
 }
 
-static bool divides(int64_t every, int64_t level) { return every > 0 && level % every == 0; }
-
 /* ---- how many steps a launch has, and which bring their norm ---- */
 
 /* Steps of one pass of several, of at most `most`; norm: which takes its last step's; 0: there is none. */
@@ -76,12 +74,12 @@ static void advance_sweep(sim *s)
 int sim_advance(sim *s, sim_request r)
 {
     const kind_row *kind = config_kind_of(s->cfg);
-    const bool due = divides(r.norm_every, s->level + r.steps);
+    const bool due = config_due(r.norm_every, s->level + r.steps);
     const bool graphs = s->streams.feed == CONFIG_FEED_GRAPH && !r.probe;
     const bool each_norm = graphs && due && s->pass.of.every_norm && sim_norms_ride(s);
     int steps = steps_at_once(s, r.steps, due, graphs ? GRAPH_BATCH_STEPS_MAX : 1);
     while (each_norm && (steps & (steps - 1)) != 0) steps &= steps - 1; /* all are one graph's */
-    const bool norm = divides(r.norm_every, s->level + steps) && takes_norm(s, steps);
+    const bool norm = config_due(r.norm_every, s->level + steps) && takes_norm(s, steps);
     const int block = s->plan.block_steps, passes = (steps + block - 1) / block;
     /* a graph holds whole passes, and of blocks none with its norm */
     const bool captured = graphs && steps % block == 0 && (block == 1 || !norm);

@@ -12,11 +12,6 @@ static void alloc_field(sim *s, const plan_grid *g, void **out)
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, halo_field_bytes(s->dev->kind, &g->shape), out);
 }
 
-static void free_device(sim *s, void *p)
-{
-    if (p) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, p);
-}
-
 /* Steps one by one: what is written is the level before. */
 static void alternate(sim *s)
 {
@@ -76,8 +71,8 @@ void sim_make_passes(sim *s)
         (s->pass.of.block_steps != p->block_steps || s->pass.of.persistent != of.persistent)) {
         step_pass_destroy(&s->pass);
         if (p->block_steps == 1) { /* single steps have turned out to be faster */
-            free_device(s, s->now.prev);
-            free_device(s, s->next.prev);
+            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->now.prev);
+            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->next.prev);
             alternate(s);
         }
     }
@@ -92,14 +87,8 @@ void sim_make_passes(sim *s)
     step_pass_create(&s->transposed.pass, &of);
 }
 
-/* Tiles are cut alike if as many bytes are wanted for as many cells; so is what is to be waited for. */
-static bool same_on_all(const field_shape *f, size_t bytes, MPI_Comm comm)
-{
-    int64_t most[3] = { (int64_t)bytes, f->nx, f->ny };
-    MPI_CHECK(ranks_allreduce(most, 3, MPI_INT64_T, MPI_MAX, comm));
-    return agree_all(most[0] == (int64_t)bytes && most[1] == f->nx && most[2] == f->ny, comm);
-}
-
+/* Ranks have as many rows (plan_temporal.c): their tiles, and so what they wait for, are cut alike if as many
+ * bytes are wanted. */
 bool sim_make_persistent(sim *s, sentence *why)
 {
     const decomp *dec = &s->plan.grid.dec;
@@ -107,21 +96,17 @@ bool sim_make_persistent(sim *s, sentence *why)
     const boundary *sides = &s->cfg->grid.sides;
     sim_persistent *const l = &s->persistent;
     const size_t bytes = s->dev->persistent_bytes(s->dev, f, sides, dec->ranks_y > 1);
-    int rank[2], count = 0;
-    void *theirs[2], **of[2];
+    const int beside[2] = { dec->neighbour[decomp_direction(0, -1)], dec->neighbour[decomp_direction(0, 1)] };
+    void *theirs[2] = { NULL, NULL };
     if (l->peers) return true;
-    if (dec->ranks_x > 1 || !same_on_all(f, bytes, s->top.comm) || bytes == 0)
+    int64_t most_bytes = (int64_t)bytes;
+    MPI_CHECK(ranks_allreduce(&most_bytes, 1, MPI_INT64_T, MPI_MAX, s->top.comm));
+    if (!agree_all(bytes > 0 && most_bytes == (int64_t)bytes, s->top.comm))
         return sentence_refuse(why,
                                "the GPUs' registers do not hold the field, or hold different parts of it");
-    for (int up = 1; up >= 0 && dec->ranks_y > 1; up--) {
-        of[count] = up ? &l->memory.above : &l->memory.below;
-        rank[count] = dec->neighbour[decomp_direction(0, up ? -1 : 1)];
-        if (rank[count] >= 0) count++;
-    }
-    l->peers = peer_create(s->dev, rank, count, bytes, theirs, s->top.comm, why);
+    l->peers = peer_create(s->dev, beside, dec->ranks_y > 1 ? 2 : 0, bytes, theirs, s->top.comm, why);
     if (!l->peers) return false;
-    l->memory.here = peer_own(l->peers);
-    for (int i = 0; i < count; i++) *of[i] = theirs[i];
+    l->memory = (persistent_memory){ .here = peer_own(l->peers), .above = theirs[0], .below = theirs[1] };
     DEVICE_CALL(s->dev, persistent_prepare, f, sides, dec->ranks_y > 1);
     return true;
 }
@@ -176,9 +161,10 @@ void sim_destroy(sim *s)
         step_streams_destroy(&s->streams);
         for (int i = 0; i < 2; i++)
             if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
-        for (int i = sim_fields(s, field); i-- > 0;) free_device(s, field[i].cells);
-        free_device(s, s->result);
-        free_device(s, s->formula.device_tables);
+        for (int i = sim_fields(s, field); i-- > 0;)
+            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, field[i].cells);
+        DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->result);
+        DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->formula.device_tables);
         if (s->result_host) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->result_host);
         for (int i = 0; i < STATE_FIELDS_MAX; i++)
             if (s->snapshot[i]) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->snapshot[i]);

@@ -15,7 +15,7 @@ static void make_tables(sim *s)
 {
     problem_tables *t = &s->formula.tables;
     value *v = &s->formula.initial;
-    s->formula.there = problem_tables_make(t, &s->prob, s->cfg, s->plan.grid.dec.own);
+    problem_tables_make(t, &s->prob, s->cfg, s->plan.grid.dec.own);
     *v = t->base;
     if (!t->block) return;
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, t->bytes, &s->formula.device_tables);

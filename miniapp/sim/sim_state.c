@@ -86,7 +86,6 @@ static void upload(sim *s, sim_field field, const void *host)
 {
     const field_shape *f = &field.grid->shape;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
-    if (box_empty(field_own(f))) return;
     DEVICE_CALL(s->dev, copy_rows, field_at(f, field.cells, 0, 0), (size_t)f->pitch * word, host, row_bytes,
                 row_bytes, (size_t)f->ny, main_stream(s));
     DEVICE_CALL(s->dev, stream_sync, main_stream(s));
@@ -104,14 +103,14 @@ static void *snapshot_buffer(sim *s, int slot)
     return s->snapshot[slot];
 }
 
-const void *sim_host_copy(sim *s, sim_field field, int slot)
+void *sim_host_copy(sim *s)
 {
+    const sim_field field = sim_main_field(s);
     const field_shape *f = &field.grid->shape;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
-    void *to = snapshot_buffer(s, slot);
-    if (!box_empty(field_own(f)))
-        DEVICE_CALL(s->dev, copy_rows, to, row_bytes, field_at_const(f, field.cells, 0, 0),
-                    (size_t)f->pitch * word, row_bytes, (size_t)f->ny, main_stream(s));
+    void *const to = snapshot_buffer(s, 0);
+    DEVICE_CALL(s->dev, copy_rows, to, row_bytes, field_at_const(f, field.cells, 0, 0),
+                (size_t)f->pitch * word, row_bytes, (size_t)f->ny, main_stream(s));
     DEVICE_CALL(s->dev, stream_sync, main_stream(s));
     return to;
 }
@@ -160,7 +159,7 @@ static void poison(sim *s)
 int sim_initialise(sim *s, sentence *why)
 {
     poison(s);
-    if (s->formula.there) {
+    if (s->cfg->problem.initial != CONFIG_INITIAL_FILE) {
         fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->formula.initial);
         if (s->prob.op.has_prev) {
             const value before = problem_value_before(&s->prob, s->cfg, &s->formula.initial);
@@ -249,7 +248,7 @@ int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
     /* x - x is NaN for such a cell and 0 for all others */
     DEVICE_CALL(d, max_change, f, field.cells, field.cells, field_own(f), s->result, main_stream(s));
     if (sim_most(s->top.comm, sim_result(s)) == 0) return 0;
-    const void *const host = sim_host_copy(s, field, 0);
+    const void *const host = sim_host_copy(s);
     uint64_t count = 0, first = UINT64_MAX;
     for (int64_t i = f->nx * f->ny - 1; i >= 0; i--) {
         const double u = f->type == DTYPE_F32 ? ((const float *)host)[i] : ((const double *)host)[i];
@@ -268,10 +267,9 @@ void sim_inject_fault(sim *s)
     if (fault_asked("cell") < 0 || s->top.rank != 0) return;
     const sim_field field = sim_main_field(s);
     const field_shape *f = &field.grid->shape;
-    unsigned char *host = snapshot_buffer(s, 0);
-    (void)sim_host_copy(s, field, 0);
+    void *const host = sim_host_copy(s);
     const size_t cell = (size_t)((f->ny / 2) * f->nx + f->nx / 2);
-    if (f->type == DTYPE_F32) ((float *)(void *)host)[cell] += 1e-3f;
-    else ((double *)(void *)host)[cell] += 1e-3;
+    if (f->type == DTYPE_F32) ((float *)host)[cell] += 1e-3f;
+    else ((double *)host)[cell] += 1e-3;
     upload(s, field, host);
 }

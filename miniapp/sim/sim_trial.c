@@ -15,16 +15,12 @@
 static bool aware_works(sim *s, sentence *why)
 {
     sim_aware *a = &s->aware;
-    if (!a->known) {
-        a->works = topology_probe_aware(&s->top, s->dev, TOPOLOGY_SELF_EXE, &a->why);
-        a->known = true;
-        if (!a->works && s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
-            plan_add_note(&s->plan, false,
-                          "this MPI claims CUDA support, but %s; messages go through host buffers",
-                          a->why.text);
-    }
-    if (!a->works) *why = a->why;
-    return a->works;
+    if (!a->asked && !topology_probe_aware(&s->top, s->dev, TOPOLOGY_SELF_EXE, &a->why) &&
+        s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
+        plan_add_note(&s->plan, false,
+                      "this MPI claims CUDA support, but %s; messages go through host buffers", a->why.text);
+    a->asked = true;
+    return !a->why.text[0] || sentence_refuse(why, "%s", a->why.text);
 }
 
 static void exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)

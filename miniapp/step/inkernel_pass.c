@@ -46,22 +46,20 @@ static void make_changes(inkernel_pass *p)
 static bool make_inboxes(inkernel_pass *p, inkernel_level level[2], sentence *why)
 {
     const step_setup *of = p->of;
-    int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0;
+    int rank[DECOMP_NEIGHBOURS];
     void *theirs[DECOMP_NEIGHBOURS];
     int64_t bytes = (int64_t)inkernel_plan_inbox_bytes(of->shape, of->op->radius);
     MPI_CHECK(ranks_allreduce(&bytes, 1, MPI_INT64_T, MPI_MAX, of->comm));
     p->inbox_bytes = ((size_t)bytes + 255) & ~(size_t)255; /* as cudaMalloc aligns what it gives */
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (of->dec->neighbour[k] >= 0 &&
-            (of->op->form == STENCIL_BOX || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
-            direction[count] = k;
-            rank[count++] = of->dec->neighbour[k];
-        }
-    p->peers = peer_create(of->dev, rank, count, 2 * p->inbox_bytes, theirs, of->comm, why);
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
+        rank[k] = corner && of->op->form != STENCIL_BOX ? -1 : of->dec->neighbour[k];
+    }
+    p->peers = peer_create(of->dev, rank, DECOMP_NEIGHBOURS, 2 * p->inbox_bytes, theirs, of->comm, why);
     for (int i = 0; i < 2 && p->peers; i++) {
         level[i].inbox = (char *)peer_own(p->peers) + (size_t)i * p->inbox_bytes;
-        for (int k = 0; k < count; k++)
-            level[i].theirs[direction[k]] = (char *)theirs[k] + (size_t)i * p->inbox_bytes;
+        for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+            if (theirs[k]) level[i].theirs[k] = (char *)theirs[k] + (size_t)i * p->inbox_bytes;
     }
     return p->peers != NULL;
 }
@@ -71,22 +69,16 @@ bool inkernel_pass_create(step_pass *pass, sentence *why)
     const step_setup *of = &pass->of;
     const field_shape *f = of->shape;
     inkernel_level level[2] = { { .field = of->field[0].u }, { .field = of->field[1].u } };
-    const bool fits = f->depth_y > 0 && f->nx >= of->op->radius && f->ny >= of->op->radius;
     if (pass->inkernel) return true;
-    if (!agree_all(fits && of->dev->stencil_inkernel_can(of->dev, false), of->comm))
-        return sentence_refuse(why, "in-kernel exchange exists for 2D stencils on GPUs only");
+    assert(of->dev->stencil_inkernel_can(of->dev, false));
     inkernel_pass *p = pass->inkernel = CHECK_ALLOC(calloc(1, sizeof *p));
     p->of = of;
-    bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, level, why);
+    const bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, level, why);
     pass->takes_norms = ok && of->dev->stencil_inkernel_can(of->dev, true);
     if (pass->takes_norms) make_changes(p);
-    bool planned = true;
     for (int i = 0; i < 2 && ok; i++)
-        planned = inkernel_plan_make(&p->linked[i], of->dec, f, &pass->sides, of->op->radius,
-                                     of->op->form == STENCIL_BOX, &level[1 - i], &level[i]) &&
-                  planned;
-    if (ok && !agree_all(planned, of->comm))
-        ok = sentence_refuse(why, "an axis has fewer cells than the stencil's radius");
+        inkernel_plan_make(&p->linked[i], of->dec, f, &pass->sides, of->op->radius,
+                           of->op->form == STENCIL_BOX, &level[1 - i], &level[i]);
     if (!ok) inkernel_pass_destroy(&pass->inkernel);
     return ok;
 }

@@ -159,9 +159,8 @@ static inline bool step_can_change(const step_pass *p) { return step_in_kernel(p
 
 /* ---- inkernel_pass.c ---- */
 
-/* Collective. Makes pass->inkernel, if it is not there; the device's bound stencil is the step's. False on
- * all ranks, with the reason, where a rank cannot take such steps: the device, the grid, a neighbour out of
- * reach. */
+/* Collective. Makes pass->inkernel, if it is not there; the device's bound stencil is the step's, of a kind
+ * that it takes so. False on all ranks, with the reason, where one cannot reach a neighbour. */
 bool inkernel_pass_create(step_pass *pass, sentence *why);
 /* Collective. */
 void inkernel_pass_destroy(inkernel_pass **p);

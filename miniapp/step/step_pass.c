@@ -57,27 +57,24 @@ static bool has_neighbour(const decomp *dec, int dx, int dy)
     return dec->neighbour[decomp_direction(dx, dy)] >= 0;
 }
 
-/* The blocks of ghosts around the own cells, by rows and columns of a 3 x 3 grid, that lie outside the domain
- * along some axis. A corner beyond a cut side too reads received cells, so it comes after the messages; the
- * others are first in the list. A pass of several steps makes those beyond a mirroring side itself. */
+/* The ghosts in each direction that lie outside the domain along some axis. A corner beyond a cut side too
+ * reads received cells, so it comes after the messages; the others are first in the list. A pass of several
+ * steps makes those beyond a mirroring side itself. */
 static void find_ghosts(step_pass *p, bool corners)
 {
-    const field_shape *f = p->of.shape;
-    const int64_t depth = p->depth, depth_y = f->depth_y > 0 ? depth : 0;
-    const int64_t x[4] = { -depth, 0, f->nx, f->nx + depth }, y[4] = { -depth_y, 0, f->ny, f->ny + depth_y };
-    const boundary_kind kind_x[3] = { p->sides.x_low.kind, BOUNDARY_NONE, p->sides.x_high.kind };
-    const boundary_kind kind_y[3] = { p->sides.y_low.kind, BOUNDARY_NONE, p->sides.y_high.kind };
-    for (int part = 0; part < 2 * 9; part++) {
-        const int bx = part % 3, by = part / 3 % 3;
-        const box b = box_make(x[bx], x[bx + 1], y[by], y[by + 1]);
-        const boundary_kind kx = kind_x[bx], ky = kind_y[by];
+    const boundary *sides = &p->sides;
+    for (int part = 0; part < 2 * DECOMP_NEIGHBOURS; part++) {
+        const int k = part % DECOMP_NEIGHBOURS, dx = decomp_dx[k], dy = decomp_dy[k];
+        const boundary_kind kx = boundary_towards(dx, sides->x_low, sides->x_high).kind;
+        const boundary_kind ky = boundary_towards(dy, sides->y_low, sides->y_high).kind;
         const bool outside = kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
         const bool mirrors = boundary_mirrors(kx) || boundary_mirrors(ky);
         const bool made = p->of.block_steps > 1 && (mirrors || p->makes_images);
-        const bool received = (bx != 1 && kx == BOUNDARY_NONE) || (by != 1 && ky == BOUNDARY_NONE);
-        const bool corner = bx != 1 && by != 1;
-        if (!outside || made || box_empty(b) || (corner && !corners) || received != (part >= 9)) continue;
-        p->ghosts[p->ghosts_count++] = b;
+        const bool received = (dx != 0 && kx == BOUNDARY_NONE) || (dy != 0 && ky == BOUNDARY_NONE);
+        const bool corner = dx != 0 && dy != 0, none = dy != 0 && p->of.shape->depth_y == 0;
+        if (!outside || made || none || (corner && !corners) || received != (part >= DECOMP_NEIGHBOURS))
+            continue;
+        p->ghosts[p->ghosts_count++] = halo_ghosts(p->of.shape, p->depth, k);
         if (!received) p->own_ghosts_count++;
     }
 }

@@ -6,8 +6,7 @@
 #include "output/trace.h"
 #include "support/comm_harness.h"
 
-enum { SPANS = 50, TRACKS = 2 };
-static const char *const tracks[TRACKS] = { "host", "lane \"0\"" };
+enum { SPANS = 50, LANES = 1 };
 static const char *const names[] = { "even", "odd" };
 static const double seconds_apart = 20000; /* the clocks of neighbours: rank 0's is the common one */
 
@@ -35,11 +34,8 @@ static int count_right(json_t *events)
 static void on_one_clock(void **state)
 {
     static trace_span span[SPANS];
-    const trace_timeline t = { .process = "rank",
-                               .track = tracks,
-                               .tracks = TRACKS,
-                               .name = names,
-                               .names = 2,
+    const trace_timeline t = { .process = "rank \"0\"",
+                               .lanes = LANES,
                                .span = span,
                                .spans = harness.rank == 3 ? 0 : SPANS,
                                .clock = { -seconds_apart * harness.rank, 1e-6 } };
@@ -48,7 +44,7 @@ static void on_one_clock(void **state)
     snprintf(path, sizeof path, "/tmp/weft_trace_%d.json", (int)getpid()); /* rank 0 writes it */
     for (int i = 0; i < SPANS; i++) {
         const double begin_s = 1000 + 0.01 * i + seconds_apart * harness.rank;
-        span[i] = (trace_span){ begin_s, begin_s + 0.004, i, i % 2, i % 2 };
+        span[i] = (trace_span){ begin_s, begin_s + 0.004, i, i % 2, names[i % 2] };
     }
     long wrong = trace_write(harness.comm, "/nonexistent/t.json", &t, &why) ||
                  !strstr(why.text, "output.trace = /nonexistent/t.json");
@@ -61,7 +57,7 @@ static void on_one_clock(void **state)
         wrong += (int)json_array_size(json_object_get(json_object_get(file, "otherData"), "ranks")) !=
                  harness.ranks;
         /* a process name and order, and a name and order of each track, for every rank; one label */
-        wrong += (int)json_array_size(events) != spans + harness.ranks * (2 + 2 * TRACKS) + 1;
+        wrong += (int)json_array_size(events) != spans + harness.ranks * (2 + 2 * (TRACE_LANE + LANES)) + 1;
         json_decref(file);
     }
     assert_int_equal(harness_sum(wrong), 0);

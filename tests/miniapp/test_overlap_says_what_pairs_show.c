@@ -1,18 +1,12 @@
 /* The hidden fraction of an exchange is right within its uncertainty where pairs of steps can show it, and
  * null with a reason where they cannot. */
-#include <math.h>
-
 #include "run/loop.h"
+#include "support/chance.h"
 #include "support/problem_harness.h"
 
 enum { PAIRS = OVERLAP_PAIRS };
 
-/* Uniform in [-1, 1), the same on every machine. */
-static double noise(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*state >> 11) * 0x1p-52 - 1;
-}
+static double noise(uint64_t *state) { return 2 * uniform(state) - 1; }
 
 /* A step of 1 ms that drifts by half in the course of the pairs, with an exchange of comm_s of which `hidden`
  * is hidden. */

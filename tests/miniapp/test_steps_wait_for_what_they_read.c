@@ -153,7 +153,7 @@ static void find_truth(const config *tested_way)
     truth.bytes = (size_t)box_cells(field_own(f)) * dtype_bytes(f->type);
     for (;; (void)sim_advance(&s, (sim_request){ 1, c.time.norm_every, true, NULL })) {
         truth.level[s.level] = CHECK_ALLOC(realloc(truth.level[s.level], truth.bytes));
-        memcpy(truth.level[s.level], sim_host_copy(&s, sim_main_field(&s), 0), truth.bytes);
+        memcpy(truth.level[s.level], sim_host_copy(&s), truth.bytes);
         if (is_due(&c, s.level)) truth.norm[s.level] = sim_norm(&s, s.level);
         if (s.level == STEPS) break;
     }
@@ -217,7 +217,7 @@ static void round_of(sim *s, int64_t steps)
     assert_true(asked.ready(asked.owner, &put_aside, &held_s));
     for (int i = 0; i < put_aside.fields && config_kind_of(s->cfg)->stencil; i++)
         compare(s, put_aside.field[i].data, put_aside.step - i, "put aside"); /* it and the one before */
-    compare(s, sim_host_copy(s, sim_main_field(s), 0), s->level, "the run at");
+    compare(s, sim_host_copy(s), s->level, "the run at");
 }
 
 /* In-kernel exchange, of a host's single steps in two dimensions. */
