@@ -92,10 +92,11 @@ int plan_make(plan *p, const plan_question *q, sentence *why)
  * more than the rounds' noise could be. */
 void plan_choose_variant(plan *p, const char *const name[], const double pass_s[], int count)
 {
-    double best_s = (p->block_steps == 1 ? 0.99 : 0.98) * pass_s[0];
-    p->variant = 0;
-    for (int v = 1; v < count; v++)
-        if (pass_s[v] < best_s) best_s = pass_s[v], p->variant = v;
+    const double margin = p->block_steps == 1 ? 0.01 : 0.02;
+    plan_way way[DEVICE_VARIANTS_MAX];
+    for (int v = 0; v < count; v++)
+        way[v] = (plan_way){ .weight = v == 0 ? 1 - margin : 1, .seconds = pass_s[v] };
+    p->variant = plan_cheapest(way, count, 0);
     p->variant_name = name[p->variant];
     sentence_set(&p->because[PLAN_VARIANT], "in a trial of %d variants its pass took %s, the default's %s",
                  count, figure_seconds(pass_s[p->variant]).text, figure_seconds(pass_s[0]).text);
