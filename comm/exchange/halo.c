@@ -45,8 +45,6 @@ size_t halo_field_bytes(device_kind of, const field_shape *f)
     return of == DEVICE_CUDA ? (size_t)message_block_bytes((int64_t)f->bytes) : f->bytes;
 }
 
-static bool is_corner(int direction) { return decomp_dx[direction] != 0 && decomp_dy[direction] != 0; }
-
 /* Rows of ghosts are not contiguous: side ghosts and padding lie between them. Where only rows are cut no
  * message brings those, and the boundary fill writes them afterwards. A fault is put into what is unpacked.
  */
@@ -67,7 +65,8 @@ static void add_links(transport_links *on, const decomp *dec, int depth, bool co
                       const transport_choice *choice)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS && depth > 0; k++) {
-        if (dec->neighbour[k] < 0 || (is_corner(k) && !corners) || choice->toward[k] != on->kind) continue;
+        if (dec->neighbour[k] < 0 || (decomp_is_corner(k) && !corners) || choice->toward[k] != on->kind)
+            continue;
         /* an operator along x: no ghosts above and below */
         if (decomp_dy[k] != 0 && on->shape.depth_y == 0) continue;
         on->link[on->count++] = make_link(dec, &on->shape, depth, k);

@@ -109,7 +109,7 @@ void inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shap
     assert(shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius);
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int dx = decomp_dx[k], dy = decomp_dy[k];
-        if (dx != 0 && dy != 0 && !corners) continue;
+        if (decomp_is_corner(k) && !corners) continue;
         const boundary_side side_x = boundary_towards(dx, sides->x_low, sides->x_high);
         const boundary_side side_y = boundary_towards(dy, sides->y_low, sides->y_high);
         /* The rank that owns the ghosts, or the cells that they are images of: the diagonal one where

@@ -15,6 +15,7 @@ enum { DECOMP_NEIGHBOURS = 8 };
 extern const int decomp_dx[DECOMP_NEIGHBOURS], decomp_dy[DECOMP_NEIGHBOURS];
 /* That k; -1 at (0, 0). */
 int decomp_direction(int dx, int dy);
+static inline bool decomp_is_corner(int k) { return decomp_dx[k] != 0 && decomp_dy[k] != 0; }
 
 typedef struct decomp {
     int64_t nx, ny;

@@ -51,10 +51,8 @@ static bool make_inboxes(inkernel_pass *p, inkernel_level level[2], sentence *wh
     int64_t bytes = (int64_t)inkernel_plan_inbox_bytes(of->shape, of->op->radius);
     MPI_CHECK(ranks_allreduce(&bytes, 1, MPI_INT64_T, MPI_MAX, of->comm));
     p->inbox_bytes = ((size_t)bytes + 255) & ~(size_t)255; /* as cudaMalloc aligns what it gives */
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
-        rank[k] = corner && of->op->form != STENCIL_BOX ? -1 : of->dec->neighbour[k];
-    }
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        rank[k] = decomp_is_corner(k) && of->op->form != STENCIL_BOX ? -1 : of->dec->neighbour[k];
     p->peers = peer_create(of->dev, rank, DECOMP_NEIGHBOURS, 2 * p->inbox_bytes, theirs, of->comm, why);
     for (int i = 0; i < 2 && p->peers; i++) {
         level[i].inbox = (char *)peer_own(p->peers) + (size_t)i * p->inbox_bytes;

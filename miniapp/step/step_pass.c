@@ -71,9 +71,9 @@ static void find_ghosts(step_pass *p, bool corners)
         const bool mirrors = boundary_mirrors(kx) || boundary_mirrors(ky);
         const bool made = p->of.block_steps > 1 && (mirrors || p->makes_images);
         const bool received = (dx != 0 && kx == BOUNDARY_NONE) || (dy != 0 && ky == BOUNDARY_NONE);
-        const bool corner = dx != 0 && dy != 0, none = dy != 0 && p->of.shape->depth_y == 0;
-        if (!outside || made || none || (corner && !corners) || received != (part >= DECOMP_NEIGHBOURS))
-            continue;
+        const bool none = dy != 0 && p->of.shape->depth_y == 0;
+        const bool left_out = decomp_is_corner(k) && !corners;
+        if (!outside || made || none || left_out || received != (part >= DECOMP_NEIGHBOURS)) continue;
         p->ghosts[p->ghosts_count++] = halo_ghosts(p->of.shape, p->depth, k);
         if (!received) p->own_ghosts_count++;
     }
