@@ -105,7 +105,6 @@ void inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shap
                         const inkernel_level *next)
 {
     memset(step, 0, sizeof *step);
-    step->cells = field_own(shape);
     assert(shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius);
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int dx = decomp_dx[k], dy = decomp_dy[k];

@@ -58,11 +58,10 @@ typedef struct inkernel_inbox {
 } inkernel_inbox;
 
 typedef struct inkernel_step {
-    box cells;       /* own cells that this launch computes and stores images of */
+    int images, inboxes; /* nvcc 13 spills a register where these come behind the arrays */
     inkernel_image image[INKERNEL_IMAGES_MAX];
     inkernel_inbox inbox[INKERNEL_INBOXES_MAX];
-    int images, inboxes;
-    uint64_t epoch;  /* of cur's level */
+    uint64_t epoch;   /* of cur's level */
     uint64_t *change; /* NULL, or a norm that is 0: its largest word becomes cell_abs_bits of max |next -
                        * cur| */
     uint64_t *clear;  /* with change: the norm of the next step, whose words this step sets to 0 */

@@ -8,9 +8,9 @@
  *
  * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are
  * asserts. Functions that the host device lacks are NULL, and a question tells so in advance: kind before pin
- * and unpin, unshared before handle_*, peer_exchange and transpose_parts, no_graphs before
- * graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words, persistent_bytes before
- * persistent_prepare and persistent_pass. An empty box is a no-op. */
+ * and unpin, unshared before handle_*, peer_exchange and transpose_parts, no_graphs before graph_*,
+ * stencil_inkernel_can before inkernel_flag_words, and before a stencil_pass with a step, persistent_bytes
+ * before persistent_prepare and persistent_pass. An empty box is a no-op. */
 #pragma once
 
 #include <stdbool.h>
@@ -143,7 +143,7 @@ struct device {
                            * tried */
     const char *no_graphs; /* why there are no graphs (follows "because"); NULL: there are */
     char driver[64];   /* "" on the host */
-    device_variants stencil_variants;  /* of stencil_pass and stencil_inkernel with the bound stencil */
+    device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
     device_variants temporal_variants; /* of temporal_pass with the bound stencil: ways to cut a box */
 
     void (*destroy)(device **self);
@@ -195,15 +195,13 @@ struct device {
     /* stencil_bind keeps the weights on the device (__constant__) until the next bind; one stencil at a time.
      * It waits for the device, so it is set-up, not loop. stencil_pass computes next from cur, and from prev
      * if the stencil has one, in the given boxes (own coordinates, disjoint, count <= STENCIL_BOXES_MAX).
-     * next may be prev (a cell reads prev only at its own index), never cur. */
+     * next may be prev (a cell reads prev only at its own index), never cur. step: NULL, or the images that
+     * it stores and the inboxes that it waits for (inkernel.h), in a single box, that of all own cells.
+     * stencil_inkernel_can: true on CUDA for stars and boxes; change: with the norm too. */
     int (*stencil_bind)(device *d, const stencil *op);
     int (*stencil_pass)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                        const box *boxes, int count, device_stream *s);
-    /* stencil_inkernel: the bound stencil on all own cells, with every image of inkernel.h.
-     * stencil_inkernel_can: true on CUDA for stars and boxes; change: with the norm too. */
+                        const box *boxes, int count, const inkernel_step *step, device_stream *s);
     bool (*stencil_inkernel_can)(device *d, bool change);
-    int (*stencil_inkernel)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                            const inkernel_step *step, device_stream *s);
     /* Before in-kernel steps begin: stores those images of a level that are flag words, with the epoch
      * step->epoch, as the step that wrote the level would have. */
     int (*inkernel_flag_words)(device *d, const field_shape *f, const void *level, const inkernel_step *step,

@@ -46,7 +46,7 @@ static inline int device_cuda_checked(cudaError_t e)
 
 /* The host device has none of these. */
 #define DEVICE_CUDA_KERNELS(X, on) \
-    X(on, stencil_inkernel_can) X(on, stencil_inkernel) X(on, inkernel_flag_words) X(on, persistent_bytes) \
+    X(on, stencil_inkernel_can) X(on, inkernel_flag_words) X(on, persistent_bytes) \
     X(on, persistent_prepare) X(on, persistent_pass) X(on, peer_exchange) X(on, transpose_parts)
 DEVICE_KERNELS(DEVICE_DECLARED, cuda)
 DEVICE_CUDA_KERNELS(DEVICE_DECLARED, cuda)

@@ -1,4 +1,4 @@
-/* The in-kernel step of star stencils, and the constant memory that holds their weights. */
+/* The kernels of star stencils, and the constant memory that holds their weights. */
 #include "inkernel/inkernel_step_cuda.cuh"
 
 cudaError_t inkernel_cuda_star(const stencil_call *c) { return inkernel_pass<STENCIL_STAR>(c); }

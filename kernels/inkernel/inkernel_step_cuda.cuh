@@ -1,6 +1,6 @@
-/* The in-kernel step (inkernel.h) of stars and boxes, on the tiles of stencil_ring_cuda.cuh. Tiles beside an
- * inbox first take the neighbours' ghosts from flag words; tiles along any side store images at their end.
- * Tiles in the middle pay four comparisons.
+/* The passes of stars and boxes, on the tiles of stencil_ring_cuda.cuh. Those of an in-kernel step
+ * (inkernel.h): tiles beside an inbox first take the neighbours' ghosts from flag words; tiles along any side
+ * store images at their end. Tiles in the middle, and passes without images, pay four comparisons.
  *
  * A waiting block holds its place on the GPU, but it waits for a kernel that the neighbour has already
  * started, never for a later block: no order of blocks can deadlock.
@@ -217,7 +217,7 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkern
     /* the tile's first barrier comes before any thread reads it */
     if (threadIdx.x == 0 && threadIdx.y == 0) kept = place;
     const inkernel_hooks<FORM, T, R, CHANGE> hooks = { w, kept, known_change, x, y, pitch, place.beside };
-    const change_word<T> change = stencil_tile<FORM, T, R, PREV, CHANGE, false>(
+    const change_word<T> change = stencil_tile<FORM, T, R, PREV, CHANGE>(
         next, cur, prev, pitch, cells, x, y, boxes.height_cells, hooks);
     programmatic_next();
     if (CHANGE) join_change<T>(norm_word(w), change, known_change);
@@ -233,16 +233,17 @@ enum { INKERNEL_FEW_TILES = 640 };
  * blocks beside columns are spread evenly: their flag words travel while the others compute. Without such
  * sides a launch of few tiles begins in the middle, so that tiles that store images of rows are neither the
  * last ones nor all at the beginning: 4096 x 512 cells on one H200 took 4.81 us, not 5.16. */
-static inline int inkernel_boxes(const inkernel_step *w, int64_t nx, int64_t ny, int64_t width,
-                                 int64_t height, box boxes[TILES_BOXES_MAX])
+static inline int inkernel_boxes(const stencil_call *c, int64_t width, int64_t height,
+                                 box boxes[TILES_BOXES_MAX])
 {
+    const int64_t nx = c->nx, ny = c->ny;
+    box rest = box_make(0, nx, 0, ny);
+    int count = 0;
     bool above = false, below = false;
-    for (int i = 0; i < w->inboxes; i++) {
-        const box ghosts = w->inbox[i].ghosts;
+    for (int i = 0; i < c->step->inboxes; i++) {
+        const box ghosts = c->step->inbox[i].ghosts;
         if (ghosts.x0 == 0 && box_width(ghosts) == nx) *(ghosts.y0 < 0 ? &above : &below) = true;
     }
-    box rest = w->cells;
-    int count = 0;
     const auto take = [&](box b) {
         b = box_intersect(b, rest);
         if (!box_empty(b)) boxes[count++] = b;
@@ -268,22 +269,24 @@ static cudaError_t inkernel_launch(const stencil_call *c)
     constexpr int WIDTH = S::N * vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
     const auto kernel = inkernel_kernel<FORM, T, R, PREV, CHANGE>;
     if (!c->variant) return prepare_tiles(kernel, S::BYTES);
-    box all[TILES_BOXES_MAX];
+    const inkernel_step step = c->step ? *c->step : inkernel_step{};
+    box parts[TILES_BOXES_MAX];
     tiles boxes = {};
     boxes.height_cells = c->variant->height;
-    do
-        boxes = tiles_make(all, inkernel_boxes(c->step, c->nx, c->ny, WIDTH, boxes.height_cells, all), ALIGN,
-                           WIDTH, boxes.height_cells, c->variant->wave);
-    while (lower<S>(&boxes));
+    do {
+        const int count = c->step ? inkernel_boxes(c, WIDTH, boxes.height_cells, parts) : c->count;
+        boxes = tiles_make(c->step ? parts : c->boxes, count, ALIGN, WIDTH, boxes.height_cells,
+                           c->variant->wave);
+    } while (lower<S>(&boxes));
     if (boxes.blocks == 0) return cudaSuccess;
     return programmatic_launch(c->follows, boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream, kernel,
-                               (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, *c->step,
+                               (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, step,
                                inkernel_size{ c->nx, c->ny });
 }
 
 template <stencil_form FORM> static cudaError_t inkernel_pass(const stencil_call *c)
 {
-    const bool prepares = !c->variant, change = !prepares && c->step->change;
+    const bool prepares = !c->variant, change = c->step && c->step->change;
     return by_radius(c, [&](auto cell, auto radius) {
         using T = decltype(cell);
         constexpr int R = decltype(radius)::value;

@@ -54,7 +54,7 @@ int ladder_field_pass(ladder_case *c)
 {
     const ladder_field *s = c->state;
     const box own = field_own(&s->shape);
-    return c->d->stencil_pass(c->d, &s->shape, c->out, c->in, s->prev, &own, 1, c->stream);
+    return c->d->stencil_pass(c->d, &s->shape, c->out, c->in, s->prev, &own, 1, NULL, c->stream);
 }
 
 /* ---- several time steps ---- */

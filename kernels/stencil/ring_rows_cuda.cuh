@@ -48,7 +48,6 @@ template <typename S> struct ring_rows {
     int rows;            /* of the tile and its halo */
 
 #if __CUDA_ARCH__ >= 900
-    static constexpr bool ALL_ASK = false; /* do all threads bring a part of every row? */
     __device__ __forceinline__ void expect(int slot, int count) const
     {
         bulk_expect(barriers + 8 * slot, row_bytes * (unsigned)count);
@@ -102,7 +101,6 @@ template <typename S> struct ring_rows {
         if (!S::AT_ONCE) __syncthreads();
     }
 #else /* without bulk copies: groups of 16-byte copies by all threads of the first row */
-    static constexpr bool ALL_ASK = true;
     __device__ __forceinline__ void make_barriers() const {}
     __device__ __forceinline__ void start() const
     {

@@ -5,10 +5,8 @@
 #include <stdio.h>
 
 static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2, "the order of the units");
-static stencil_unit *const units[STENCIL_FORMS] = { stencil_cuda_line, stencil_cuda_star, stencil_cuda_box };
-/* Lines have no in-kernel exchange. */
-static stencil_unit *const inkernel_units[STENCIL_FORMS] = { nullptr, inkernel_cuda_star,
-                                                             inkernel_cuda_box };
+static stencil_unit *const units[STENCIL_FORMS] = { stencil_cuda_line, inkernel_cuda_star,
+                                                    inkernel_cuda_box };
 
 static void add_variant(device_cuda *self, int height, int wave)
 {
@@ -45,7 +43,6 @@ int stencil_bind_cuda(device *d, const stencil *op)
     assert(!op->has_prev || op->form != STENCIL_BOX); /* no kind has boxes of two levels */
     cudaError_t e = cudaDeviceSynchronize(); /* running passes read the old weights */
     if (e == cudaSuccess) e = units[op->form](&prepares);
-    if (e == cudaSuccess && inkernel_units[op->form]) e = inkernel_units[op->form](&prepares);
     if (e != cudaSuccess) return e;
     const int temporal = temporal_cuda_bind(d, op);
     if (temporal != cudaSuccess) return temporal;
@@ -54,41 +51,7 @@ int stencil_bind_cuda(device *d, const stencil *op)
     return cudaSuccess;
 }
 
-/* A call of the chosen variant of the bound stencil on these fields. */
-static stencil_call call_of(const device_cuda *self, const field_shape *f, void *next, const void *cur,
-                            const void *prev, device_stream *s)
-{
-    const stencil *op = &self->bound;
-    const device_variants *all = &self->base.stencil_variants;
-    assert(0 <= all->chosen && all->chosen < all->count);
-    return { .op = op,
-             .variant = &self->variant[all->chosen],
-             .next = field_at(f, next, 0, 0),
-             .cur = field_at_const(f, cur, 0, 0),
-             .prev = op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,
-             .pitch = f->pitch,
-             .nx = f->nx,
-             .ny = f->ny,
-             .boxes = nullptr,
-             .count = 0,
-             .step = nullptr,
-             .stream = device_cuda_stream(s),
-             .follows = self->follows };
-}
-
-int stencil_pass_cuda(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                      const box *boxes, int count, device_stream *s)
-{
-    const device_cuda *self = (const device_cuda *)d;
-    const stencil *op = &self->bound;
-    assert(op->type == f->type && next != cur && count <= STENCIL_BOXES_MAX);
-    assert(op->radius <= f->depth_x && (op->form == STENCIL_LINE || op->radius <= f->depth_y));
-    assert(!op->has_prev || prev);
-    stencil_call call = call_of(self, f, next, cur, prev, s);
-    call.boxes = boxes, call.count = count;
-    return units[op->form](&call);
-}
-
+/* Lines have no images and no inboxes. */
 bool stencil_inkernel_can_cuda(device *d, bool change)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
@@ -96,14 +59,29 @@ bool stencil_inkernel_can_cuda(device *d, bool change)
            (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
 }
 
-int stencil_inkernel_cuda(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                          const inkernel_step *step, device_stream *s)
+int stencil_pass_cuda(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                      const box *boxes, int count, const inkernel_step *step, device_stream *s)
 {
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
-    assert(op->type == f->type && next != cur && stencil_inkernel_can_cuda(d, step->change));
-    assert(op->radius <= f->depth_x && op->radius <= f->depth_y && (!op->has_prev || prev));
-    stencil_call call = call_of(self, f, next, cur, prev, s);
-    call.step = step;
-    return inkernel_units[op->form](&call);
+    const device_variants *all = &self->base.stencil_variants;
+    assert(op->type == f->type && next != cur && count <= STENCIL_BOXES_MAX);
+    assert(op->radius <= f->depth_x && (op->form == STENCIL_LINE || op->radius <= f->depth_y));
+    assert(!op->has_prev || prev);
+    assert(!step || stencil_inkernel_can_cuda(d, step->change));
+    assert(0 <= all->chosen && all->chosen < all->count);
+    const stencil_call call = { .op = op,
+                                .variant = &self->variant[all->chosen],
+                                .next = field_at(f, next, 0, 0),
+                                .cur = field_at_const(f, cur, 0, 0),
+                                .prev = op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,
+                                .pitch = f->pitch,
+                                .nx = f->nx,
+                                .ny = f->ny,
+                                .boxes = boxes,
+                                .count = count,
+                                .step = step,
+                                .stream = device_cuda_stream(s),
+                                .follows = self->follows };
+    return units[op->form](&call);
 }

@@ -60,11 +60,12 @@ static void tile_pass(const stencil *op, const stencil_host_row *all, const fiel
 }
 
 int stencil_pass_host(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                      const box *boxes, int count, device_stream *s)
+                      const box *boxes, int count, const inkernel_step *step, device_stream *s)
 {
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
     assert(op->type == f->type && next != cur && (prev || !op->has_prev) && count <= STENCIL_BOXES_MAX);
+    assert(!step);
     assert((uintptr_t)next % FIELD_ALIGN_BYTES == 0); /* otherwise whole vectors cannot be streamed */
     const size_t working_bytes = (op->has_prev ? 3 : 2) * f->bytes;
     const bool in_place = op->has_prev && next == prev, line = op->form == STENCIL_LINE;

@@ -20,7 +20,7 @@
  * beyond about 24 KB the instruction cache halves the speed.
  *
  * Memory touched: of rows y-R .. y+rows-1+R the cells [x_tile - up(R), up(min(x1, end of tile)) + up(R)), a
- * subset of what stencil_cuda.cuh allows. Two levels: a thread reads its cells of prev one step before it
+ * subset of what stencil_cuda.h allows. Two levels: a thread reads its cells of prev one step before it
  * stores. */
 #pragma once
 
@@ -37,14 +37,6 @@ template <typename T, typename S, int R> struct rows_to_amend {
         in_flight.wait_rows((unsigned)(y + R) / S::B, 0); /* otherwise the arriving row would overwrite it */
         reinterpret_cast<T *>(ring + (y + R) * S::PITCH + S::LEFT)[x] = u;
     }
-};
-
-/* Actions around a tile, by all threads of the block. before(): before the tile's first access to memory.
- * amend(rows, height): after the request, if all rows are requested at once. An amend that replaces cells
- * which other threads read ends with a barrier. */
-struct tile_alone {
-    __device__ __forceinline__ void before() const {}
-    template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &, int) const {}
 };
 
 /* A thread's work on its cells of a tile, those of a vector's columns, B rows at a time. The rest is inlined
@@ -126,7 +118,9 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
 };
 
 /* The tile at (x, y) of the box `cells`, by all threads of the block. CHANGE (stars only): returns the
- * largest |next - cur| of the thread's cells. */
+ * largest |next - cur| of the thread's cells. HOOKS: actions around it, by all threads. before(): before the
+ * tile's first access to memory. amend(rows, height): after the request, if all rows are requested at once.
+ * An amend that replaces cells which other threads read ends with a barrier. */
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, typename HOOKS>
 static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur, const T *prev,
                                                            int64_t pitch, const box &cells, int64_t x,
@@ -234,31 +228,20 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     return change;
 }
 
-/* The tile of any form and radius. ENDS: the block does nothing after it. */
-template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, bool ENDS = false,
-          typename HOOKS = tile_alone>
+/* The tile of any form and radius. */
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, typename HOOKS>
 static __device__ __forceinline__ change_word<T> stencil_tile(T *next, const T *cur, const T *prev,
                                                               int64_t pitch, const box &cells, int64_t x,
-                                                              int64_t y, int height, const HOOKS &hooks = {})
+                                                              int64_t y, int height, const HOOKS &hooks)
 {
     static_assert(!CHANGE || FORM == STENCIL_STAR, "a box keeps no own cells");
     if constexpr (ring_shape<FORM, T, R>::SLIDES) {
         hooks.before();
-        slide_tile<T, R, ENDS>(next, cur, pitch, cells, x, y, height);
+        slide_tile<T, R>(next, cur, pitch, cells, x, y, height);
         return 0;
     } else {
         return ring_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, height, hooks);
     }
-}
-
-template <stencil_form FORM, typename T, int R, bool PREV>
-static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS,
-                                         PREV ? 1 : ring_shape<FORM, T, R>::TILING.blocks)
-    ring_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
-{
-    int64_t x, y;
-    const box &cells = tiles_here(boxes, &x, &y).cells;
-    stencil_tile<FORM, T, R, PREV, false, true>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
 }
 
 /* ---- host side ---- */

@@ -10,24 +10,20 @@
  * apart: the four schedulers of an SM then fetch the same instructions at the same time.
  *
  * Step s of the outputs reads the rows of steps s .. s + BACK. The newest is waited for; the slot left a step
- * ago is requested again, by another warp each time, because a request costs some 70 instructions. If the
- * kernel ends with the tile, warps beyond the box's columns leave at once, and the barriers count the others:
- * r = 4 at 10007 columns became 1 to 2 % faster (r = 3 in f32, short of issue slots, 1 % slower by the longer
- * test of whose turn it is). */
+ * ago is requested again, by another warp each time, because a request costs some 70 instructions. */
 #pragma once
 
 #include "stencil/ring_rows_cuda.cuh"
 
 /* The tile at (x, y) of the box `cells`, by all threads of the block. It reads what stencil_ring_cuda.cuh
- * does. ENDS: the block does nothing after it. */
-template <typename T, int R, bool ENDS>
+ * does. */
+template <typename T, int R>
 static __device__ __forceinline__ void slide_tile(T *next, const T *cur, int64_t pitch, const box &cells,
                                                   int64_t x, int64_t y, int height)
 {
     using S = ring_shape<STENCIL_BOX, T, R>;
     constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, BACK = S::BACK, W = 2 * R + 1,
                   STEP = B * S::PITCH;
-    constexpr bool LEAVES = ENDS && !ring_rows<S>::ALL_ASK && (R == 4 || sizeof(T) == 8);
     extern __shared__ __align__(FIELD_ALIGN_BYTES) float4 ring[];
     const int rows = (int)min(cells.y1 - y, (int64_t)height);
     const unsigned shared = (unsigned)__cvta_generic_to_shared(ring);
@@ -41,10 +37,7 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, int64_t
     in_flight.make_barriers();
     in_flight.start();
 
-    /* threads that stay */
-    const unsigned live =
-        LEAVES ? (unsigned)min((end - x + 32 * V - 1) / (32 * V) * 32, (int64_t)S::N) : S::N;
-    if (threadIdx.x >= live) return;
+    if (sizeof(T) == 8 && threadIdx.x >= S::N) return; /* no thread; without it nvcc 13 spills registers */
     x += threadIdx.x * V;
     const span in = columns_of<T>(cells, x);
     /* output rows up to this one store whole vectors of B rows */
@@ -68,7 +61,7 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, int64_t
                       newest + S::AHEAD < S::STEPS ? newest + S::AHEAD : newest + S::AHEAD - S::STEPS, ahead,
                       asker);
         ahead += B * in_flight.pitch_bytes;
-        asker = LEAVES && asker + 32 >= live ? 0 : (asker + 32) % S::N;
+        asker = (asker + 32) % S::N;
 #pragma unroll
         for (int k = 0; k < BACK; k++) at[k] = at[k + 1];
         at[BACK] = own + newest * STEP;

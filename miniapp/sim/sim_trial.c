@@ -104,7 +104,8 @@ static double kernel_s(const passes *t, int steps)
     sim_stamp(s);
     for (int i = 0; i < t->launches; i++) {
         if (t->persistent) DEVICE_CALL(d, persistent_pass, &all, stream);
-        else if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &t->cells, 1, stream);
+        else if (steps == 1)
+            DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &t->cells, 1, NULL, stream);
         else DEVICE_CALL(d, temporal_pass, &block, stream);
     }
     return sim_since_stamp_s(s) / t->launches;

@@ -158,6 +158,7 @@ void inkernel_pass_step(inkernel_pass *p, const step_job *j, device_stream *s)
 {
     device *d = p->of->dev;
     const step_levels *const field = p->of->field;
+    const box own = field_own(p->of->shape);
     const int i = j->epoch % 2;
     const inkernel_pass_norm norm = j->rides;
     inkernel_step step = p->linked[i];
@@ -168,7 +169,7 @@ void inkernel_pass_step(inkernel_pass *p, const step_job *j, device_stream *s)
         step.change = norm_at(p, norm.slot, norm.number);
         step.clear = norm_at(p, slot, slot == norm.slot ? norm.number + 1 : 0);
     }
-    DEVICE_CALL(d, stencil_inkernel, p->of->shape, field[i].u, field[1 - i].u, j->cur.prev, &step, s);
+    DEVICE_CALL(d, stencil_pass, p->of->shape, field[i].u, field[1 - i].u, j->cur.prev, &own, 1, &step, s);
 }
 
 void step_taken(step_streams *s, step_pass *pass, const step_job *j, int64_t steps)

@@ -36,7 +36,8 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
     device *d = s->dev;
     const field_shape *f = p->of.shape;
     if (p->of.block_steps == 1)
-        DEVICE_CALL(d, stencil_pass, f, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream);
+        DEVICE_CALL(d, stencil_pass, f, j->next.u, j->cur.u, j->cur.prev, boxes, count, NULL,
+                    stream);
     for (int i = 0; p->of.block_steps > 1 && i < count; i++) {
         const temporal_call block = { .shape = *f,
                                       .next = j->next.u,

@@ -251,7 +251,7 @@ static void deferred_destroy(device **self)
 /* ---- work ---- */
 
 /* Arguments of the device's functions between device and stream: V a value, P a pointer to a struct, which
- * is copied, A an array and how many it has. */
+ * is copied, or NULL, A an array and how many it has. */
 /* clang-format off */
 #define GIVEN_copy(V, P, A) V(void *, to) V(const void *, from) V(size_t, bytes)
 #define GIVEN_copy_rows(V, P, A) \
@@ -259,10 +259,9 @@ static void deferred_destroy(device **self)
     V(size_t, row_bytes) V(size_t, rows)
 #define GIVEN_fill_bytes(V, P, A) V(void *, to) V(int, byte) V(size_t, bytes)
 #define GIVEN_stencil_pass(V, P, A) \
-    P(field_shape, f) V(void *, next) V(const void *, cur) V(const void *, prev) A(box, boxes)
+    P(field_shape, f) V(void *, next) V(const void *, cur) V(const void *, prev) A(box, boxes) \
+    P(inkernel_step, step)
 #define GIVEN_temporal_pass(V, P, A) P(temporal_call, call)
-#define GIVEN_stencil_inkernel(V, P, A) \
-    P(field_shape, f) V(void *, next) V(const void *, cur) V(const void *, prev) P(inkernel_step, step)
 #define GIVEN_inkernel_flag_words(V, P, A) P(field_shape, f) V(const void *, level) P(inkernel_step, step)
 #define GIVEN_boundary_fill(V, P, A) P(field_shape, f) V(void *, field) P(boundary, sides) A(box, boxes)
 #define GIVEN_pack(V, P, A) P(field_shape, f) V(const void *, field) V(void *, buffer) A(pack_piece, pieces)
@@ -285,16 +284,16 @@ enum { DEFERRED_ARRAY_MAX = 8 };
 #define PARAMETER_P(type, name) const type *name,
 #define PARAMETER_A(type, name) const type *name, int name##_count,
 #define MEMBER_V(type, name) type name;
-#define MEMBER_P(type, name) type name;
+#define MEMBER_P(type, name) type name; bool has_##name;
 #define MEMBER_A(type, name) type name[DEFERRED_ARRAY_MAX]; int name##_count;
 #define COPY_V(type, name) w.name = name;
-#define COPY_P(type, name) w.name = *name;
+#define COPY_P(type, name) if (name) w.name = *name, w.has_##name = true;
 #define COPY_A(type, name) \
     assert(name##_count <= DEFERRED_ARRAY_MAX); \
     for (w.name##_count = 0; w.name##_count < name##_count; w.name##_count++) \
         w.name[w.name##_count] = name[w.name##_count];
 #define ARGUMENT_V(type, name) w->name,
-#define ARGUMENT_P(type, name) &w->name,
+#define ARGUMENT_P(type, name) w->has_##name ? &w->name : NULL,
 #define ARGUMENT_A(type, name) w->name, w->name##_count,
 #define DEFERRED(function)                                                                                  \
     typedef struct function##_work {                                                                        \
@@ -317,8 +316,7 @@ enum { DEFERRED_ARRAY_MAX = 8 };
 
 #define DEFERRED_WORK(X)                                                                                    \
     X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack) X(unpack)  \
-    X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint) X(stencil_inkernel)                \
-    X(inkernel_flag_words)
+    X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint) X(inkernel_flag_words)
 DEFERRED_WORK(DEFERRED)
 
 #define DEFERRED_EVENTS(X)                                                                                  \

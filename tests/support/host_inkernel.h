@@ -59,14 +59,13 @@ static inline uint32_t host_inkernel_wait(const uint64_t *word, uint64_t epoch)
     }
 }
 
-/* The ghosts that these cells may read. */
+/* The ghosts that own cells may read. */
 static inline void host_inkernel_take(const field_shape *f, const inkernel_step *step)
 {
     const int64_t parts = host_inkernel_parts(f->type), r = host_inkernel_radius;
-    const box c = step->cells, around = box_make(c.x0 - r, c.x1 + r, c.y0 - r, c.y1 + r);
     for (int i = 0; i < step->inboxes; i++) {
         const inkernel_inbox *in = &step->inbox[i];
-        const box part = box_intersect(in->ghosts, around);
+        const box part = box_intersect(in->ghosts, box_make(-r, f->nx + r, -r, f->ny + r));
         for (int64_t y = part.y0; y < part.y1; y++)
             for (int64_t x = part.x0; x < part.x1; x++)
                 for (int64_t k = 0; k < parts; k++) {
@@ -85,23 +84,24 @@ static device host_inkernel_own; /* the device's functions when it was given the
 
 static inline bool host_inkernel_can(device *d, bool change) { return true; }
 
-static inline int host_inkernel_step(device *d, const field_shape *f, void *next, const void *cur,
-                                     const void *prev, const inkernel_step *step, device_stream *s)
+static inline int host_inkernel_pass(device *d, const field_shape *f, void *next, const void *cur,
+                                     const void *prev, const box *boxes, int count,
+                                     const inkernel_step *step, device_stream *s)
 {
-    if (box_empty(step->cells)) return 0;
-    host_inkernel_take(f, step);
-    const int code = host_inkernel_own.stencil_pass(d, f, next, cur, prev, &step->cells, 1, s);
-    host_inkernel_store(f, next, step, step->cells, (step->epoch + 1) % INKERNEL_EPOCHS, true);
-    if (code != 0 || !step->change) return code;
+    if (step) host_inkernel_take(f, step);
+    const int code = host_inkernel_own.stencil_pass(d, f, next, cur, prev, boxes, count, NULL, s);
+    for (int i = 0; i < count && step; i++)
+        host_inkernel_store(f, next, step, boxes[i], (step->epoch + 1) % INKERNEL_EPOCHS, true);
+    if (code != 0 || !step || !step->change) return code;
     host_inkernel_norms++;
-    DEVICE_CHECK(d, host_inkernel_own.max_change(d, f, next, cur, step->cells, step->change, s));
+    DEVICE_CHECK(d, host_inkernel_own.max_change(d, f, next, cur, boxes[0], step->change, s));
     return host_inkernel_own.fill_bytes(d, step->clear, 0, INKERNEL_NORM_BYTES, s);
 }
 
 static inline int host_inkernel_flag_words(device *d, const field_shape *f, const void *level,
                                            const inkernel_step *step, device_stream *s)
 {
-    host_inkernel_store(f, level, step, step->cells, step->epoch, false);
+    host_inkernel_store(f, level, step, field_own(f), step->epoch, false);
     return 0;
 }
 
@@ -111,6 +111,6 @@ static inline void host_inkernel_give(device *d, int radius)
     host_inkernel_own = *d;
     file_memory_give(d);
     d->stencil_inkernel_can = host_inkernel_can;
-    d->stencil_inkernel = host_inkernel_step;
+    d->stencil_pass = host_inkernel_pass;
     d->inkernel_flag_words = host_inkernel_flag_words;
 }

@@ -59,7 +59,8 @@ static double plain_stencil_cell(const field_shape *f, const void *cur, int64_t 
 }
 
 static int plainly_stencil_pass(device *d, const field_shape *f, void *next, const void *cur,
-                                const void *prev, const box *boxes, int count, device_stream *s)
+                                const void *prev, const box *boxes, int count, const inkernel_step *step,
+                                device_stream *s)
 {
     for (int i = 0; i < count; i++)
         PLAIN_CELLS(boxes[i]) {
