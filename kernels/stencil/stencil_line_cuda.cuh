@@ -1,6 +1,6 @@
 /* Lines, with neighbours along x only: a bulk copy brings a piece of a row into shared memory, where a thread
  * reads its x neighbours: at radius 8 in f64 a vector needs nine, which from L1 cost .70 of a copy and from
- * shared memory nothing. In boxes of a few vectors a block has pieces of several rows, one per warp. */
+ * shared memory nothing. */
 #pragma once
 
 #include "cuda/async_copy_cuda.cuh"
@@ -20,26 +20,22 @@ template <typename T, int R> static __device__ __forceinline__ T line_sum(const 
     return term(2 * R, around.at(v, 0), sum);
 }
 
-/* Tiles of LINE_ITEMS * ACROSS vectors of as many rows as the block has ACROSS threads. */
-template <typename T, int R, bool PREV, int ACROSS>
+/* A tile is LINE_ITEMS * LINE_THREADS vectors of a row. */
+template <typename T, int R, bool PREV>
 static __global__ void __launch_bounds__(LINE_THREADS)
     line_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
 {
-    constexpr int V = vector_cells<T>, SIDE = (R + V - 1) / V, ROWS = LINE_THREADS / ACROSS;
-    constexpr int LEFT = FIELD_ALIGN_BYTES / 16, OWN = LINE_ITEMS * ACROSS; /* vectors */
-    __shared__ __align__(FIELD_ALIGN_BYTES) float4 rows[ROWS][LEFT + OWN + LEFT]; /* own cells on 128 bytes */
+    constexpr int V = vector_cells<T>, SIDE = (R + V - 1) / V;
+    constexpr int LEFT = FIELD_ALIGN_BYTES / 16, OWN = LINE_ITEMS * LINE_THREADS; /* vectors */
+    __shared__ __align__(FIELD_ALIGN_BYTES) float4 row[LEFT + OWN + LEFT]; /* own cells on 128 bytes */
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
-    const int down = ROWS == 1 ? 0 : (int)threadIdx.y;
-    const bool mine = ROWS == 1 || y + down < cells.y1;
-    if (mine) y += down; /* beyond the box the first row is read again, and not stored */
-    float4 *const row = rows[down];
     const int64_t end = min(x + OWN * V, (cells.x1 + V - 1) / V * V);
     const T *const from = cur + y * pitch + x - SIDE * V;
     const int vectors = (int)((end - x) / V) + 2 * SIDE;
 #if __CUDA_ARCH__ >= 900
-    __shared__ uint64_t there[ROWS];
-    const unsigned barrier = (unsigned)__cvta_generic_to_shared(there + down);
+    __shared__ uint64_t there;
+    const unsigned barrier = (unsigned)__cvta_generic_to_shared(&there);
     if (threadIdx.x == 0) {
         bulk_barrier_make(barrier);
         bulk_barriers_made();
@@ -50,7 +46,7 @@ static __global__ void __launch_bounds__(LINE_THREADS)
 #else
 #pragma unroll
     for (int k = 0; k <= LINE_ITEMS; k++) {
-        const int i = k * ACROSS + (int)threadIdx.x;
+        const int i = k * LINE_THREADS + (int)threadIdx.x;
         if (i < vectors) row[LEFT - SIDE + i] = reinterpret_cast<const float4 *>(from)[i];
     }
 #endif
@@ -60,9 +56,8 @@ static __global__ void __launch_bounds__(LINE_THREADS)
     const int64_t at = y * pitch + x + threadIdx.x * V;
 #pragma unroll
     for (int i = 0; i < LINE_ITEMS; i++) {
-        in[i] = columns_of<T>(cells, x + (i * ACROSS + (int)threadIdx.x) * V);
-        if (!mine) in[i] = { 0, 0 };
-        if (PREV && in[i].from < in[i].to) load_once(old[i], prev + at + i * ACROSS * V);
+        in[i] = columns_of<T>(cells, x + (i * LINE_THREADS + (int)threadIdx.x) * V);
+        if (PREV && in[i].from < in[i].to) load_once(old[i], prev + at + i * LINE_THREADS * V);
     }
 #if __CUDA_ARCH__ >= 900
     bulk_wait(barrier, 0);
@@ -73,13 +68,13 @@ static __global__ void __launch_bounds__(LINE_THREADS)
         window<T, R> around;
 #pragma unroll
         for (int k = 0; k < 2 * SIDE + 1; k++)
-            load_row(around.cell + k * V, row + LEFT - SIDE + i * ACROSS + threadIdx.x + k);
+            load_row(around.cell + k * V, row + LEFT - SIDE + i * LINE_THREADS + threadIdx.x + k);
         T sum[V];
 #pragma unroll
         for (int v = 0; v < V; v++) {
             sum[v] = line_sum(around, v);
             if (PREV) sum[v] = term(STENCIL_CUDA_BETA, old[i][v], sum[v]);
         }
-        store(next + at + i * ACROSS * V, in[i], sum);
+        store(next + at + i * LINE_THREADS * V, in[i], sum);
     }
 }
