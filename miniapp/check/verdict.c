@@ -12,7 +12,6 @@ const int check_exit_status[] = { 0, CHECK_EXIT_NOT_JUDGED, CHECK_EXIT_FAILED, C
 
 static const double noise_least = 0.005; /* no machine repeats itself better */
 static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
-static const double often = 0.01;        /* of checks may blame a part by chance */
 static const double far_below = -0.405;  /* two thirds of its peers' rate; a logarithm */
 enum { ROWS_LEAST = 3, FAR_LEAST = 4 };
 
@@ -212,31 +211,9 @@ static void judge_wrong(const check_findings *f, check_verdict *v)
                  first->round + 1, first->where);
 }
 
-/* Is that link the lowest of all, by all its figures together, in more rounds than chance allows? */
-static bool is_lowest(const units *t, const unit *link)
-{
-    const unit *const end = t->unit + t->count;
-    int links = 0, k = 0;
-    for (int r = 0; r < t->f->rounds; r++) {
-        double least = INFINITY, mine = NAN, sum = 0;
-        links = 0;
-        for (const unit *u = t->unit; u < end; u++) {
-            if (u > t->unit && u[-1].part != u->part) sum = 0;
-            sum += isnan(u->x[r]) ? 0 : u->x[r];
-            if (check_likes[u->like].part != CHECK_LINK || (u + 1 < end && u[1].part == u->part)) continue;
-            links++;
-            least = fmin(least, sum);
-            if (u->part == link->part) mine = sum;
-        }
-        k += mine < 0 && mine <= least;
-    }
-    const double ways = lgamma(t->f->rounds + 1) - lgamma(k + 1) - lgamma(t->f->rounds - k + 1);
-    return k > 0 && ways + (1 - k) * log(links) < log(often);
-}
-
 /* By how many standard deviations a part is low: squares add up over the rows in which it is, so that what
- * one row shows no noisy one hides. By enough, too, where it is far below its peers in most rows, and a link
- * in most rounds, too. A host's cores are low in several rows, or they were disturbed. */
+ * one row shows no noisy one hides. By enough, too, where a rank is far below its peers in most rows. The
+ * cores of a host are low in several rows, or they were disturbed. */
 static double errors_of(const units *t, const unit *from, const unit *to)
 {
     double errors = 0;
@@ -248,8 +225,7 @@ static double errors_of(const units *t, const unit *from, const unit *to)
     }
     if (t->f->rounds < CHECK_ROUNDS_LEAST) return 0;
     if (from->b < 0 && t->f->device == DEVICE_HOST && low < ROWS_LEAST) errors = 0;
-    if (5 * far < 3 * (to - from) || (from->b < 0 ? far < FAR_LEAST : !is_lowest(t, from))) return errors;
-    return fmax(errors, t->errors);
+    return from->b < 0 && far >= FAR_LEAST && 5 * far >= 3 * (to - from) ? fmax(errors, t->errors) : errors;
 }
 
 /* The part that is low by the most errors is the suspect. */

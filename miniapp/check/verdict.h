@@ -9,8 +9,7 @@
  * rounds or the spread of the peers; squares of all rows in which a part is low add up. It is slow by more
  * errors than chance allows in one of a hundred checks. Hosts are compared first, then ranks, then pairs: a
  * part that is slow in all that it takes part in is found before what it makes slow. On a host whose rounds
- * scatter by factors no error is large: there counts what a part usually reaches, and how often it is the
- * lowest.
+ * scatter by factors no error is large: there counts what a rank usually reaches.
  *
  * Disadvantage: one part is named, the lowest, also of several that are slow: jobs/judge finds all of them in
  * the same record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.2 s for 1024. */
