@@ -160,4 +160,12 @@ int halo_neighbours(const halo *h)
     return links;
 }
 
+bool halo_needs_host(const halo *h)
+{
+    bool needs = false;
+    for (int i = 0; i < h->count; i++)
+        needs = needs || (links_of(h, i) > 0 && transport_traits_of(h->transport[i]->on.kind)->needs_host);
+    return needs;
+}
+
 const char *halo_refused(const halo *h) { return h->refused.text; }

@@ -48,6 +48,7 @@ box halo_ghosts(const field_shape *f, int depth, int direction);
 
 int64_t halo_sent_bytes(const halo *h);  /* by this rank, per exchange */
 int halo_neighbours(const halo *h);      /* messages sent per exchange */
+bool halo_needs_host(const halo *h);     /* of any of its transports: transport_traits */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 
 /* ---- does a transport bring every cell over some of the links, and how long does it take? ---- */

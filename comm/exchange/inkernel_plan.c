@@ -117,7 +117,7 @@ void inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shap
         const int to = decomp_direction(side_x.kind == BOUNDARY_NONE ? dx : 0,
                                         side_y.kind == BOUNDARY_NONE ? dy : 0);
         /* beyond the domain for that neighbour, too */
-        if (to >= 0 && dec->neighbour[to] < 0) continue;
+        if (to >= 0 && (dec->neighbour[to] < 0 || !next->inbox)) continue;
         if (to >= 0) add_inbox(step, shape, radius, k, side_x, side_y, cur);
         const box there = to < 0 ? dec->own : decomp_box(dec, dec->neighbour[to]);
         const field_shape theirs = field_shape_make(shape->type, box_width(there), box_height(there),

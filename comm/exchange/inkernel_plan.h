@@ -10,7 +10,8 @@
 /* One of the two buffers that levels alternate between, and the inbox of its ghosts. */
 typedef struct inkernel_level {
     void *field;                     /* of field_shape's layout */
-    void *inbox;                     /* inkernel_plan_inbox_bytes; NULL where there are no neighbours */
+    void *inbox;                     /* inkernel_plan_inbox_bytes; NULL: no ghosts come from neighbours, and
+                                      * none go there */
     void *theirs[DECOMP_NEIGHBOURS]; /* the neighbours' inboxes, mapped; NULL where there is none */
 } inkernel_level;
 

@@ -195,9 +195,10 @@ struct device {
     /* stencil_bind keeps the weights on the device (__constant__) until the next bind; one stencil at a time.
      * It waits for the device, so it is set-up, not loop. stencil_pass computes next from cur, and from prev
      * if the stencil has one, in the given boxes (own coordinates, disjoint, count <= STENCIL_BOXES_MAX).
-     * next may be prev (a cell reads prev only at its own index), never cur. step: NULL, or the images that
-     * it stores and the inboxes that it waits for (inkernel.h), in a single box, that of all own cells.
-     * stencil_inkernel_can: true on CUDA for stars and boxes; change: with the norm too. */
+     * next may be prev (a cell reads prev only at its own index), never cur. step: NULL, or the images of
+     * these cells that it stores, and the inboxes that it waits for (inkernel.h); with inboxes or a norm a
+     * single box, that of all own cells. stencil_inkernel_can: true on CUDA for stars and boxes; change: with
+     * the norm too. */
     int (*stencil_bind)(device *d, const stencil *op);
     int (*stencil_pass)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                         const box *boxes, int count, const inkernel_step *step, device_stream *s);

@@ -229,7 +229,7 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkern
 /* So few tiles begin all at once: five on each SM of an H200. */
 enum { INKERNEL_FEW_TILES = 640 };
 
-/* The step's cells in boxes: first whole rows of tiles along sides with neighbours, then the rest, in which
+/* A step's single box in parts: first whole rows of tiles along sides with neighbours, then the rest, in which
  * blocks beside columns are spread evenly: their flag words travel while the others compute. Without such
  * sides a launch of few tiles begins in the middle, so that tiles that store images of rows are neither the
  * last ones nor all at the beginning: 4096 x 512 cells on one H200 took 4.81 us, not 5.16. */
@@ -237,7 +237,7 @@ static inline int inkernel_boxes(const stencil_call *c, int64_t width, int64_t h
                                  box boxes[TILES_BOXES_MAX])
 {
     const int64_t nx = c->nx, ny = c->ny;
-    box rest = box_make(0, nx, 0, ny);
+    box rest = c->boxes[0];
     int count = 0;
     bool above = false, below = false;
     for (int i = 0; i < c->step->inboxes; i++) {
@@ -273,9 +273,10 @@ static cudaError_t inkernel_launch(const stencil_call *c)
     box parts[TILES_BOXES_MAX];
     tiles boxes = {};
     boxes.height_cells = c->variant->height;
+    const bool in_parts = c->step && c->count == 1;
     do {
-        const int count = c->step ? inkernel_boxes(c, WIDTH, boxes.height_cells, parts) : c->count;
-        boxes = tiles_make(c->step ? parts : c->boxes, count, ALIGN, WIDTH, boxes.height_cells,
+        const int count = in_parts ? inkernel_boxes(c, WIDTH, boxes.height_cells, parts) : c->count;
+        boxes = tiles_make(in_parts ? parts : c->boxes, count, ALIGN, WIDTH, boxes.height_cells,
                            c->variant->wave);
     } while (lower<S>(&boxes));
     if (boxes.blocks == 0) return cudaSuccess;

@@ -112,7 +112,7 @@ static void start(step_streams *s, step_pass *pass, void *next, void *cur)
     for (int i = 0; i < 2; i++)
         DEVICE_CALL(d, boundary_fill, p->of->shape, both[i], &pass->sides, pass->ghosts, pass->ghosts_count,
                     s->comm);
-    pass->inkernel_generation = s->generation;
+    pass->images_generation = s->generation;
     p->epoch = next == p->of->field[1].u;
     DEVICE_CALL(d, stream_sync, s->comm); /* the ghosts are there: steps go to another stream */
     if (!p->peers) return;
@@ -130,8 +130,8 @@ void step_ready(step_streams *s, step_pass *pass, step_job *j)
 {
     inkernel_pass *p = pass->inkernel;
     if (!step_in_kernel(pass)) return;
-    if (!j->exchange) pass->inkernel_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
-    else if (pass->inkernel_generation != s->generation) start(s, pass, j->next.u, j->cur.u);
+    if (!j->exchange) pass->images_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
+    else if (pass->images_generation != s->generation) start(s, pass, j->next.u, j->cur.u);
     j->epoch = j->exchange ? p->epoch : j->next.u == p->of->field[1].u;
     assert(p->of->field[j->epoch % 2].u == j->next.u);
     j->rides = (inkernel_pass_norm){ p->slot, 0, j->norm != NULL };
@@ -145,24 +145,15 @@ static uint64_t *norm_at(const inkernel_pass *p, int slot, int number)
     return p->change + (slot * INKERNEL_PASS_NORMS_MAX + number) * NORM;
 }
 
-/* Without the neighbours: no words come or go. */
-static void cut_links(inkernel_step *step)
+void inkernel_pass_step(const step_pass *pass, const step_job *j, device_stream *s)
 {
-    const int images = step->images;
-    step->inboxes = step->images = 0;
-    for (int i = 0; i < images; i++)
-        if (!step->image[i].flag_words) step->image[step->images++] = step->image[i];
-}
-
-void inkernel_pass_step(inkernel_pass *p, const step_job *j, device_stream *s)
-{
+    const inkernel_pass *p = pass->inkernel;
     device *d = p->of->dev;
     const step_levels *const field = p->of->field;
     const box own = field_own(p->of->shape);
     const int i = j->epoch % 2;
     const inkernel_pass_norm norm = j->rides;
-    inkernel_step step = p->linked[i];
-    if (!j->exchange) cut_links(&step);
+    inkernel_step step = j->exchange ? p->linked[i] : pass->images[i];
     step.epoch = (uint64_t)j->epoch;
     if (norm.of > 0) {
         const int slot = norm.number + 1 < norm.of ? norm.slot : (norm.slot + 1) % INKERNEL_PASS_SLOTS;

@@ -3,6 +3,10 @@
  *     comm stream     pack, send ............ receive, unpack | images of received cells | shell
  *     streams 0 ..    images of own cells | interior ------------------------------------------------> join
  *
+ * Where kernels of single steps store images of the cells that they compute, no fill precedes the interior.
+ * That is so where the host carries messages (16384 x 1024 f32 on each of two H200s: 50 us -> 45): over nccl
+ * the fill costs the host nothing, and gives the exchange a start.
+ *
  * The interior reads no received ghost; the shell, along sides with a neighbour, is the rest. The order of
  * the parts hides the exchange. Pack comes first: once the interior fills the SMs a pack queues behind it,
  * and messages leave too late to hide. The shell runs beside the interior: at high priority its few blocks go
@@ -35,9 +39,9 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
 {
     device *d = s->dev;
     const field_shape *f = p->of.shape;
+    const inkernel_step *images = p->stores_images ? &p->images[j->next.u == p->of.field[1].u] : NULL;
     if (p->of.block_steps == 1)
-        DEVICE_CALL(d, stencil_pass, f, j->next.u, j->cur.u, j->cur.prev, boxes, count, NULL,
-                    stream);
+        DEVICE_CALL(d, stencil_pass, f, j->next.u, j->cur.u, j->cur.prev, boxes, count, images, stream);
     for (int i = 0; p->of.block_steps > 1 && i < count; i++) {
         const temporal_call block = { .shape = *f,
                                       .next = j->next.u,
@@ -57,7 +61,7 @@ static void launch(const step_streams *s, step_pass *p, const step_job *j)
 {
     device *d = s->dev;
     if (step_in_kernel(p)) {
-        inkernel_pass_step(p->inkernel, j, s->stream[0]);
+        inkernel_pass_step(p, j, s->stream[0]);
         return;
     }
     const persistent_call all = { .shape = *p->of.shape,
@@ -98,11 +102,17 @@ void step_exchange(step_streams *s, step_pass *p, step_levels cur)
     end_exchange(p);
 }
 
-/* The streams, and later the shell, wait for `level` as it is then. */
+/* The streams, and later the shell, wait for `level` as it is then. Ghosts of next that no cell gives
+ * (inkernel.h) are filled with the first images. */
 static void fill_images(step_streams *s, step_pass *p, const step_job *j)
 {
-    if (p->own_ghosts_count == 0) return;
+    device *d = s->dev;
+    if (p->own_ghosts_count == 0 || (p->stores_images && p->images_generation == s->generation)) return;
     fill(s, p, j, p->ghosts, p->own_ghosts_count, s->stream[0]);
+    if (p->stores_images)
+        DEVICE_CALL(d, boundary_fill, p->of.shape, j->next.u, &p->sides, p->ghosts, p->own_ghosts_count,
+                    s->stream[0]);
+    p->images_generation = s->generation;
     step_complete(s);
 }
 

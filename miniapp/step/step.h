@@ -9,8 +9,8 @@
  * level. Where a step reads two levels, a halo of its own brings the ghosts of the level before, and a pass
  * leaves two levels, in two other fields.
  *
- * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghost values are
- * undefined. */
+ * Invariant between steps: event `level` stands for "every own cell of cur is complete, and where the pass
+ * stores images every image of them"; other ghost values are undefined. */
 #pragma once
 
 #include <mpi.h>
@@ -121,7 +121,9 @@ typedef struct step_pass {
     step_form form;
     inkernel_pass *inkernel;      /* owned; NULL: no in-kernel exchange */
     bool takes_norms;             /* its steps can */
-    uint64_t inkernel_generation; /* of the level whose ghosts are in place for it */
+    bool stores_images;           /* the kernels of its single steps do; else a fill precedes each */
+    inkernel_step images[2];      /* of own cells among own ghosts; [i] writes of.field[i] */
+    uint64_t images_generation;   /* of the level whose images are in place */
     /* [epoch of the first level]; owned; NULL: not captured yet */
     device_graph *graph[INKERNEL_EPOCHS][GRAPH_BATCH_SIZES][GRAPH_BATCH_KINDS];
 } step_pass;
@@ -171,7 +173,7 @@ void inkernel_pass_destroy(inkernel_pass **p);
 void step_ready(step_streams *s, step_pass *p, step_job *j);
 void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps);
 /* The step of all own cells, on s, as step_take; the norms of a run in their order. */
-void inkernel_pass_step(inkernel_pass *p, const step_job *j, device_stream *s);
+void inkernel_pass_step(const step_pass *p, const step_job *j, device_stream *s);
 /* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;
  * waits for it. */
 uint64_t inkernel_pass_change(inkernel_pass *p, int later);

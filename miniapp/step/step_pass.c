@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device/nvtx.h"
+#include "exchange/inkernel_plan.h"
 #include "ranks/check.h"
 #include "ranks/timer.h"
 #include "step/step.h"
@@ -105,7 +106,13 @@ void step_pass_set_form(step_pass *p, step_form form)
     assert(form != (p->of.block_steps > 1 ? STEP_IN_KERNEL : STEP_EXCHANGE_FIRST));
     p->form = form;
     assert(p->inkernel || !step_in_kernel(p));
-    p->inkernel_generation = UINT64_MAX; /* steps of other forms leave no flag words */
+    p->images_generation = UINT64_MAX; /* steps of other forms leave no flag words */
+    p->stores_images = (form == STEP_IN_KERNEL || halo_needs_host(p->halo)) && p->of.block_steps == 1 &&
+                       p->of.dev->stencil_inkernel_can(p->of.dev, false);
+    for (int i = 0; i < 2 && p->stores_images; i++)
+        inkernel_plan_make(&p->images[i], p->of.dec, p->of.shape, &p->sides, p->of.op->radius,
+                           p->of.op->form == STENCIL_BOX, &(inkernel_level){ .field = p->of.field[1 - i].u },
+                           &(inkernel_level){ .field = p->of.field[i].u });
     cut(p);
 }
 
@@ -117,16 +124,15 @@ void step_pass_create(step_pass *p, const step_setup *of)
     *p = (step_pass){ .of = *of,
                       .sides = *of->sides,
                       .depth = depth,
-                      .makes_images = block && of->dev->through,
-                      .inkernel_generation = UINT64_MAX /* none yet */ };
+                      .makes_images = block && of->dev->through };
     if (has_neighbour(of->dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(of->dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(of->dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(of->dec, 0, 1)) p->sides.y_high.kind = BOUNDARY_NONE;
 
-    cut(p);
     find_ghosts(p, corners);
     p->halo = halo_create(of->dec, of->dev, of->shape, depth, corners, of->choice, of->comm);
+    step_pass_set_form(p, STEP_OVERLAPPED);
     /* A cell reads the level before at its own index. Images in the outermost ghosts are then of no cell, and
      * undefined. */
     if (block && of->op->has_prev)

@@ -220,23 +220,23 @@ static void round_of(sim *s, int64_t steps)
     compare(s, sim_host_copy(s), s->level, "the run at");
 }
 
-/* In-kernel exchange, of a host's single steps in two dimensions. */
-static void set_in_kernel(sim *s)
+/* Steps that store images, or with in-kernel exchange, of a host's single steps in two dimensions. */
+static void set_images(sim *s, step_form form)
 {
     sentence why;
     if (s->dev->kind == DEVICE_CUDA || s->transposed.to || !config_two_d(s->cfg)) return;
     host_inkernel_give(s->dev, s->cfg->problem.radius);
-    assert_true(inkernel_pass_create(&s->pass, &why));
-    step_pass_set_form(&s->pass, STEP_IN_KERNEL);
-    assert_true(sim_norms_ride(s) == !s->prob.op.has_prev);
+    if (form == STEP_IN_KERNEL) assert_true(inkernel_pass_create(&s->pass, &why));
+    step_pass_set_form(&s->pass, form);
+    assert_true(sim_norms_ride(s) == (form == STEP_IN_KERNEL && !s->prob.op.has_prev));
 }
 
 static void set_form(sim *s, step_form form)
 {
     const bool blocks = s->pass.of.block_steps > 1;
     if (!s->pass.halo || s->plan.feed == CONFIG_FEED_GRAPH || form == STEP_FORMS) return;
-    if (form == STEP_IN_KERNEL && !blocks) set_in_kernel(s);
-    else if (form == STEP_OVERLAPPED || blocks) step_pass_set_form(&s->pass, form);
+    if (blocks) step_pass_set_form(&s->pass, form);
+    else if (form == STEP_IN_KERNEL || run % 2) set_images(s, form);
 }
 
 static void run_as(const way *w)
