@@ -51,10 +51,10 @@ static json_t *histogram_json(const timer_histogram *h)
 static json_t *phases_json(const report *r)
 {
     json_t *all = json_object();
-    for (int i = 0; i < REPORT_PHASES; i++)
-        json_object_set_new(all, r->phase[i].name,
-                            json_pack("{s:o, s:o}", "mean_s", record_number(r->phase[i].seconds.mean),
-                                      "max_s", record_number(r->phase[i].seconds.max)));
+    for (sim_phase i = 0; i < PHASES; i++)
+        json_object_set_new(all, report_phases[i].name,
+                            json_pack("{s:o, s:o}", "mean_s", record_number(r->phase[i].mean), "max_s",
+                                      record_number(r->phase[i].max)));
     return all;
 }
 
@@ -110,9 +110,9 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
                                   s->plan.exchange.tried ? plan_links_json(&s->plan) : json_object()) },
         { "tune", json_pack("{s:s?, s:o}", "variant",
                             config_kind_of(c)->stencil ? s->plan.variant_name : NULL,
-                            "seconds", record_number(s->created.tune_s)) },
+                            "seconds", record_number(s->phase_s[PHASE_TUNE])) },
         { "steps", json_integer((json_int_t)s->level) },
-        { "steps_run", json_integer((json_int_t)r->steps_run) },
+        { "steps_run", json_integer((json_int_t)r->loop.steps_run) },
         { "step_s", record_percentiles(&r->steps.s) },
         { "step_histogram", histogram_json(&r->steps.histogram) },
         { "gcells_per_s", record_number(report_cells_per_s(s, mean_s) * 1e-9) },
@@ -132,7 +132,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "verdict_why", record_text_or_null(r->verdict.why.text) },
         { "max_error", record_number(r->verdict.max_error) },
         { "error_bound", record_number(r->verdict.bound) },
-        { "last_change", record_number(r->last_change) },
+        { "last_change", record_number(r->loop.last_change) },
         { "checkpoint", checkpoint_json(r) },
         { "machine", machine },
         { "slowest",

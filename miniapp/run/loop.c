@@ -57,7 +57,7 @@ static bool has_converged(loop *l, bool now)
     } else if (due) {
         converged = small_enough(l, level);
     }
-    l->result.norm_s += timer_now_s() - begin_s;
+    l->sim->phase_s[PHASE_NORM] += timer_now_s() - begin_s;
     return converged;
 }
 
@@ -286,7 +286,7 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
     if (!saver_finish(v)) r->end = LOOP_FAILED;
     clock_flush(v->ticks);
     r->steps_run = s->level - first;
-    r->loop_s = timer_now_s() - begin_s;
+    s->phase_s[PHASE_LOOP] = timer_now_s() - begin_s;
     progress_end(&bar);
     return *r;
 }

@@ -111,7 +111,6 @@ typedef struct saver { /* lives as long as the sim; before it is opened all else
     bool failure_said;
     bool no_folder;  /* there can be no checkpoint, and no time limit of Slurm ends the run */
     bool stop;       /* a write failed and the run is to end; ranks may learn of it at different steps */
-    double series_s; /* that levels took which are kept; this rank */
     sentence why;    /* of the last failure */
 } saver;
 
@@ -189,7 +188,6 @@ typedef struct loop_result {
     int64_t steps_run;
     double last_change;     /* max |next - u| of the last checked level, NaN if none was */
     int64_t infinite_level; /* the first checked level where it was NaN or infinite; -1: none */
-    double norm_s, loop_s;  /* this rank */
 } loop_result;
 
 /* From the level of v->sim to the end of the run, which began at start_s and which all ranks begin together;

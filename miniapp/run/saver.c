@@ -235,7 +235,7 @@ bool saver_keep(saver *v)
                     (!v->frames[0] || draw(v->sim, path, &v->scale, &v->why));
     watchdog_phase("steps");
     clock_tick(v->ticks, 0);
-    v->series_s += timer_now_s() - begin_s;
+    v->sim->phase_s[PHASE_SERIES] += timer_now_s() - begin_s;
     return ok;
 }
 

@@ -26,14 +26,28 @@ typedef struct sim_field {
     const plan_grid *grid;
 } sim_field;
 
-/* Seconds of sim_create on this rank. */
-typedef struct sim_create_seconds {
-    double device_s; /* who shares the host, and the device's context */
-    double fields_s;
-    double transport_s; /* probes and trials of transports */
-    double passes_s;    /* streams, halos, graphs; trials of blocks of steps */
-    double tune_s;      /* trials of variants */
-} sim_create_seconds;
+/* The parts of a run whose time is told (report.c has their names, and which contains which). */
+typedef enum sim_phase {
+    PHASE_RUN, /* all of it, to the verdict */
+    PHASE_START_UP,
+    PHASE_MPI,    /* MPI_Init, and reading the deck */
+    PHASE_DEVICE, /* who shares the host, and the device's context */
+    PHASE_FIELDS,
+    PHASE_TRANSPORT, /* probes and trials of transports */
+    PHASE_PASSES,    /* streams, halos, graphs; trials of blocks of steps */
+    PHASE_TUNE,      /* trials of variants */
+    PHASE_CALIBRATE,
+    PHASE_INITIALISE,
+    PHASE_WRITER,
+    PHASE_LOOP,
+    PHASE_STEPS, /* no norm, checkpoint or series took it */
+    PHASE_NORM,
+    PHASE_CHECKPOINT,
+    PHASE_SERIES, /* levels that the run keeps */
+    PHASE_OUTPUT,
+    PHASE_VERIFY,
+    PHASES
+} sim_phase;
 
 /* Kinds with transposes have this besides. */
 typedef struct sim_transposed {
@@ -95,7 +109,7 @@ typedef struct sim {
     int64_t norm_level;               /* whose norm came with its step last; -1: none has */
     sim_aside aside;
     sim_aware aware;
-    sim_create_seconds created;
+    double phase_s[PHASES]; /* of this rank */
 } sim;
 
 /* ---- sim_setup.c ---- */

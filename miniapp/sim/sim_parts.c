@@ -39,7 +39,7 @@ void sim_make_fields(sim *s)
     if (s->plan.window.slot_rows > 0) DEVICE_CHECK(s->dev, streaming_prepare(s->dev, &s->plan.window));
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, sizeof *s->result, (void **)&s->result);
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host);
-    s->created.fields_s = timer_now_s() - begin_s;
+    s->phase_s[PHASE_FIELDS] = timer_now_s() - begin_s;
 }
 
 static void make_streams(sim *s)

@@ -170,7 +170,7 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     const topology_choice choice = (topology_choice)cfg->run.device; /* the same three in the same order */
     s->dev = topology_device(&s->top, choice, topology_threads(&s->top, cfg->run.threads), why, &note);
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
-    s->created.device_s = timer_lap_s(&mark_s);
+    s->phase_s[PHASE_DEVICE] = timer_lap_s(&mark_s);
     problem_make(&s->prob, cfg);
     problem_warn_of_growth(&s->prob, cfg);
     if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
@@ -186,6 +186,6 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     if (s->prob.warning[0]) plan_add_note(&s->plan, false, "%s", s->prob.warning);
     sim_make_parts(s);
     make_tables(s);
-    s->created.passes_s = timer_lap_s(&mark_s) - s->created.fields_s - s->created.transport_s;
+    s->phase_s[PHASE_PASSES] = timer_lap_s(&mark_s) - s->phase_s[PHASE_FIELDS] - s->phase_s[PHASE_TRANSPORT];
     return 0;
 }

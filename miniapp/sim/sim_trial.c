@@ -44,14 +44,14 @@ static void exchange(void *context, plan *p, link_kind kind, const transport_kin
     }
     transport_trial_times(&of, toward, those, n, seconds);
     for (int i = 0; i < n; i++) e->way[kind][those[i]].seconds = seconds[i];
-    s->created.transport_s += timer_now_s() - begin_s;
+    s->phase_s[PHASE_TRANSPORT] += timer_now_s() - begin_s;
 }
 
 static bool transposes(sim *s, transport_kind over, sentence *why)
 {
     const double begin_s = timer_now_s();
     const bool served = over == TRANSPORT_AWARE ? aware_works(s, why) : sim_make_redists(s, over, why);
-    s->created.transport_s += timer_now_s() - begin_s;
+    s->phase_s[PHASE_TRANSPORT] += timer_now_s() - begin_s;
     return served;
 }
 
@@ -220,7 +220,7 @@ void sim_trial_choose_variant(sim *s)
               variant_s, &t, seconds, s->top.comm);
     plan_choose_variant(&s->plan, variants_of(s)->name, seconds, count);
     variants_of(s)->chosen = s->plan.variant;
-    s->created.tune_s = timer_now_s() - begin_s;
+    s->phase_s[PHASE_TUNE] = timer_now_s() - begin_s;
 }
 
 plan_trial sim_trial_of(sim *s, bool how_long)
