@@ -56,13 +56,6 @@ typedef struct sim_transposed {
     redist *to, *from; /* and back */
 } sim_transposed;
 
-/* The initial value, unless a file has it. */
-typedef struct sim_formula {
-    problem_tables tables;
-    void *device_tables; /* a copy, where the kernels read them */
-    value initial;       /* tables.base with those pointers */
-} sim_formula;
-
 /* Through which persistent passes exchange (device.h). */
 typedef struct sim_persistent {
     peer *peers;              /* NULL: no such pass was tried or taken */
@@ -97,7 +90,8 @@ typedef struct sim {
     step_pass pass;
     sim_transposed transposed;
     sim_persistent persistent;
-    sim_formula formula;
+    value initial;       /* unless a file has it, */
+    void *device_tables; /* and what it points into */
 
     device_event *stamp[2];           /* timed: sim_stamp's */
     uint64_t *result;                 /* device memory: what a reduction leaves */

@@ -10,20 +10,21 @@
 #include "sim/sim.h"
 #include "streaming/streaming.h"
 
-/* The formula with a copy of its tables that the device reads. */
+/* The initial value, with a copy of its tables that the device reads. */
 static void make_tables(sim *s)
 {
-    problem_tables *t = &s->formula.tables;
-    value *v = &s->formula.initial;
-    problem_tables_make(t, &s->prob, s->cfg, s->plan.grid.dec.own);
-    *v = t->base;
-    if (!t->block) return;
-    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, t->bytes, &s->formula.device_tables);
-    DEVICE_CALL(s->dev, copy, s->formula.device_tables, t->block, t->bytes, s->streams.stream[0]);
+    problem_tables t;
+    value *v = &s->initial;
+    problem_tables_make(&t, &s->prob, s->cfg, s->plan.grid.dec.own);
+    *v = t.base;
+    if (!t.block) return;
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, t.bytes, &s->device_tables);
+    DEVICE_CALL(s->dev, copy, s->device_tables, t.block, t.bytes, s->streams.stream[0]);
     const double **const into[] = { &v->x.hi, &v->x.lo, &v->y.hi, &v->y.lo, &v->table };
     for (size_t i = 0; i < sizeof into / sizeof *into; i++)
-        if (*into[i]) *into[i] = (const double *)s->formula.device_tables + (*into[i] - t->block);
+        if (*into[i]) *into[i] = (const double *)s->device_tables + (*into[i] - t.block);
     sim_wait(s);
+    problem_tables_free(&t);
 }
 
 /* The plan asks a device about blocks of steps. */

@@ -160,9 +160,9 @@ int sim_initialise(sim *s, sentence *why)
 {
     poison(s);
     if (s->cfg->problem.initial != CONFIG_INITIAL_FILE) {
-        fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->formula.initial);
+        fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->initial);
         if (s->prob.op.has_prev) {
-            const value before = problem_value_before(&s->prob, s->cfg, &s->formula.initial);
+            const value before = problem_value_before(&s->prob, s->cfg, &s->initial);
             fill(s, (sim_field){ s->now.prev, &s->plan.grid }, &before);
         }
     } else {
