@@ -166,8 +166,9 @@ static int run_it(run *r)
     int status = sim_create(s, &r->ask.cfg, !r->ask.dry_run, &why);
     if (status != 0) return fail(status, why.text);
     s->phase_s[PHASE_MPI] = mark_s - r->start_s;
-    if (r->ask.ignored[0])
-        plan_add_note(&s->plan, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
+    const char *const ignored = r->ask.ignored.text;
+    if (ignored[0])
+        plan_add_note(&s->plan, true, "not used by this kind, grid and initial value: %s", ignored);
     status = saver_check_folders(&r->checkpoints, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.dry_run) {

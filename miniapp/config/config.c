@@ -217,11 +217,10 @@ static bool check_grid(const checking *k)
             check_axis(k, &b->y_low, &b->y_high, c->grid.ny, "grid.y_low", "grid.y_high", "grid.ny"));
 }
 
-/* Periodic and neumann axes have modes 0 .. n-1, those with a dirichlet side 1 .. n. */
 static bool check_mode(const checking *k, const char *key, int64_t *mode, const boundary_side *low,
                        const boundary_side *high, int64_t n)
 {
-    const int64_t first = low->kind == BOUNDARY_DIRICHLET || high->kind == BOUNDARY_DIRICHLET ? 1 : 0;
+    const int64_t first = config_first_mode(low->kind, high->kind);
     const int64_t last = n - 1 + first;
     const bool used = config_uses(k->c, config_table_find(key)->use);
     if (!given(k, key) || !used) *mode = last < 1 ? 0 : 1;

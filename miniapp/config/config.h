@@ -99,6 +99,12 @@ static inline const kind_row *config_kind_of(const config *c) { return kind_of(c
 /* Is what comes every so many steps due at this level? every: norm_every, checkpoint.every, output.every. */
 static inline bool config_due(int64_t every, int64_t level) { return every > 0 && level % every == 0; }
 
+/* An axis of n cells has n modes: from 0 on, with a dirichlet side from 1 on. */
+static inline int64_t config_first_mode(boundary_kind low, boundary_kind high)
+{
+    return low == BOUNDARY_DIRICHLET || high == BOUNDARY_DIRICHLET ? 1 : 0;
+}
+
 /* Defaults, then the deck, then what follows from them (radius, stability limits, modes in range, sides in
  * pairs). False with one sentence in why: key, value, what is allowed. Does not look at files, devices or
  * rank counts. */
@@ -106,7 +112,7 @@ bool config_from_deck(config *c, const deck *d, sentence *why);
 
 /* "problem.order, problem.seed": the keys of [problem], [grid] and [time] that the deck gives another value
  * than the default and that this kind, grid or initial value does not use; "" if there is none. */
-void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes);
+void config_ignored_keys(const config *c, const deck *d, sentence *keys);
 
 /* The resolved deck as text: every key with its value, sections in order; config_from_deck of it gives the
  * same config. The caller frees. */

@@ -114,17 +114,16 @@ const char *config_first_difference(const config *a, const config *b)
 }
 
 /* A value that is the default is no request: a resolved deck has every key. */
-void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes)
+void config_ignored_keys(const config *c, const deck *d, sentence *keys)
 {
-    size_t used = 0;
-    keys[0] = '\0';
-    for (size_t i = 0; i < config_table_count && used < keys_bytes; i++) {
+    keys->text[0] = '\0';
+    for (size_t i = 0; i < config_table_count; i++) {
         const cmd_key *const row = &config_table[i];
         const deck_entry *const e = deck_find(d, row->key);
         if (!e || config_uses(c, row->use)) continue;
         char *const resolved = value_of(c, row);
         if (strcmp(e->value, row->preset ? row->preset : resolved) != 0)
-            used += (size_t)snprintf(keys + used, keys_bytes - used, "%s%s", used ? ", " : "", row->key);
+            sentence_add(keys, "%s%s", keys->text[0] ? ", " : "", row->key);
         free(resolved);
     }
 }

@@ -158,7 +158,7 @@ bool request_make(request *q, int argc, char **argv, sentence *why)
     const bool ok = parse_words(q, &argc, argv, why) && read_deck(&d, q->deck, why) &&
                     apply_assignments(&d, argc, argv, why) && config_from_deck(&q->cfg, &d, why);
     if (ok) find_initial(q);
-    if (ok) config_ignored_keys(&q->cfg, &d, q->ignored, sizeof q->ignored);
+    if (ok) config_ignored_keys(&q->cfg, &d, &q->ignored);
     deck_free(&d);
     if (q->quiet) q->cfg.output.progress = CONFIG_PROGRESS_OFF;
     if (ok) q->deck_text = config_to_text(&q->cfg);

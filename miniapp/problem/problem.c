@@ -250,8 +250,9 @@ static void set_growth(problem *p, const config *c)
 /* The lowest mode of an axis, or the one whose theta is nearest to pi. */
 static int64_t end_of(int64_t n, boundary_kind low, boundary_kind high, bool highest)
 {
-    const int64_t last = low == BOUNDARY_PERIODIC ? n / 2 : mode_axis_last(n, low, high);
-    return highest ? last : mode_axis_first(low, high);
+    const int64_t first = config_first_mode(low, high);
+    if (!highest) return first;
+    return low == BOUNDARY_PERIODIC ? n / 2 : first + n - 1;
 }
 
 /* Each axis' part of a symbol is monotone in theta, so that its extremes are at the ends. Wave: s, the
@@ -291,7 +292,6 @@ void problem_make(problem *p, const config *c)
     const kind_row *kind = config_kind_of(c);
     double v;
     if (kind->stencil) set_operator(&p->op, c);
-    p->limit = kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c));
     const char *why = why_not_exact(p, c);
     p->exact = why == NULL;
     if (why) sentence_set(&p->why_unchecked, "%s", why);
