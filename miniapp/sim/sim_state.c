@@ -52,15 +52,11 @@ static void fill(sim *s, sim_field f, const value *v)
 {
     device *d = s->dev;
     const field_shape *shape = &f.grid->shape;
-    const box cells = field_own(shape);
-    if (d->kind == DEVICE_HOST && s->plan.feed == CONFIG_FEED_OPENMP) {
-#pragma omp parallel for num_threads(s->plan.streams) schedule(static)
-        for (int i = 0; i < s->plan.streams; i++)
-            DEVICE_CALL(d, value_fill, shape, f.cells, v, box_strip(cells, i, s->plan.streams),
-                        main_stream(s));
-    } else {
-        DEVICE_CALL(d, value_fill, shape, f.cells, v, cells, main_stream(s));
-    }
+    const bool threads = d->kind == DEVICE_HOST && s->plan.feed == CONFIG_FEED_OPENMP;
+    const int strips = threads ? s->plan.streams : 1;
+#pragma omp parallel for num_threads(strips) schedule(static)
+    for (int i = 0; i < strips; i++)
+        DEVICE_CALL(d, value_fill, shape, f.cells, v, box_strip(field_own(shape), i, strips), main_stream(s));
 }
 
 void sim_touch(sim *s)
