@@ -74,19 +74,6 @@ static void print_files(const sim *s, const destination to[DESTINATIONS])
     }
 }
 
-/* Every line of text, and an empty one. */
-static void print_lines(const char *text)
-{
-    char line[512];
-    while (*text) {
-        const size_t bytes = strcspn(text, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)bytes, text);
-        printf("%s\n", printable_text(line));
-        text += bytes + (text[bytes] == '\n');
-    }
-    printf("\n");
-}
-
 static void print_account(sim *s, const char *deck_text)
 {
     const decomp *d = &s->plan.grid.dec;
@@ -95,7 +82,9 @@ static void print_account(sim *s, const char *deck_text)
     const timer_spread memory = timer_over_ranks(mine, comm),
                        sent = timer_over_ranks(sim_sent_bytes(s), comm);
     if (s->top.rank != 0) return;
-    print_lines(deck_text);
+    char *const copy = CHECK_ALLOC(strdup(deck_text)), *rest = copy;
+    for (const char *line; (line = strsep(&rest, "\n"));) printf("%s\n", printable_text(line));
+    free(copy);
     printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts,
            s->top.hosts == 1 ? "" : "s", d->ranks_x, d->ranks_y);
     printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", figure_bytes(memory.max).text,
