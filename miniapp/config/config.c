@@ -282,7 +282,7 @@ static bool settle(const checking *k)
     if (!WEFT_SIM) return true;
     c->run.threads = 1;
     c->run.feed = CONFIG_FEED_SERIAL;
-    c->run.tune = CONFIG_TUNE_OFF;
+    c->run.tune = false;
     c->run.stall_limit_s = 0;
     c->checkpoint.async = false;
     return true;

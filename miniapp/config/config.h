@@ -16,6 +16,7 @@
 #include "core/stencil.h"
 #include "deck/deck.h"
 #include "state/state_write.h"
+#include "topology/topology.h"
 #include "transports/transport.h"
 
 typedef enum config_initial {
@@ -25,7 +26,6 @@ typedef enum config_initial {
     CONFIG_INITIAL_ZERO,
     CONFIG_INITIAL_FILE
 } config_initial;
-typedef enum config_device { CONFIG_DEVICE_AUTO, CONFIG_DEVICE_HOST, CONFIG_DEVICE_CUDA } config_device;
 typedef enum config_memory { CONFIG_MEMORY_AUTO, CONFIG_MEMORY_DEVICE, CONFIG_MEMORY_HOST } config_memory;
 typedef enum config_feed {
     CONFIG_FEED_AUTO,
@@ -33,7 +33,6 @@ typedef enum config_feed {
     CONFIG_FEED_SERIAL,
     CONFIG_FEED_GRAPH
 } config_feed;
-typedef enum config_tune { CONFIG_TUNE_OFF, CONFIG_TUNE_ON } config_tune;
 typedef enum config_progress {
     CONFIG_PROGRESS_AUTO,
     CONFIG_PROGRESS_ON,
@@ -68,13 +67,13 @@ typedef struct config {
         int64_t norm_every;                   /* resolved: 1 with a tolerance unless given */
     } time;
     struct {
-        config_device device;
+        topology_choice device;
         config_memory memory;
         int64_t device_memory_bytes;          /* per rank; 0: what is free */
         transport_kind transport;
         config_feed feed;
         int streams, fuse, threads, ranks_x, ranks_y; /* 0 = choose */
-        config_tune tune;
+        int tune; /* as a bool */
         double wall_limit_s;                       /* 0: SLURM_JOB_END_TIME, where it is set */
         double stall_limit_s;                      /* 0: nothing watches */
     } run;
@@ -84,7 +83,7 @@ typedef struct config {
         int keep, keep_every, writers; /* writers 0: choose */
         int async; /* as a bool */
         config_on_error on_error;
-        state_verify_how verify; /* resolved: by the bytes of a state file unless given */
+        state_verify_how verify;
     } checkpoint;
     struct {
         char record[4096], final[4096], picture[4096], trace[4096], series[4096]; /* "" = none */

@@ -15,7 +15,6 @@
 
 static const char *const dtypes[] = { "f32", "f64", NULL };
 static const char *const initials[] = { "mode", "random", "gaussian", "zero", NULL };
-static const char *const devices[] = { "auto", "host", "cuda", NULL };
 static const char *const memories[] = { "auto", "device", "host", NULL };
 static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
 static const char *const tunes[] = { "off", "on", NULL };
@@ -79,7 +78,7 @@ const cmd_key config_table[] = {
       .use = CONFIG_USE_STENCIL, .unused = "0", .unit = "steps", .most = STEPS_MAX,
       .help = "steps between measurements of max |next - u|; 0: never" },
 
-    { "run.device", CMD_KEY_WORD, AT(run.device), .preset = "auto", .word = devices,
+    { "run.device", CMD_KEY_WORD, AT(run.device), .preset = "auto", .word = topology_choice_words,
       .help = "where fields live; auto: GPUs, or the host where neither job nor machine has any" },
     { "run.memory", CMD_KEY_WORD, AT(run.memory), .preset = "auto", .word = memories,
       .help = "where cells are between steps; auto: host, through which rows stream, if they do not fit" },

@@ -146,7 +146,7 @@ static json_t *plan_as_json(const imagined *i, const plan_facts *f, const plan *
 
 int plan_print_json(const request *q, sentence *why)
 {
-    imagined i = { .q = q, .cuda = q->cfg.run.device != CONFIG_DEVICE_HOST, .asks = json_object() };
+    imagined i = { .q = q, .cuda = q->cfg.run.device != TOPOLOGY_HOST, .asks = json_object() };
     const plan_facts facts = { .device = i.cuda ? DEVICE_CUDA : DEVICE_HOST,
                                .threads = 1,
                                .ranks = q->ranks,

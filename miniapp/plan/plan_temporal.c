@@ -72,7 +72,7 @@ static int longest_block(const plan_question *q, sentence *since)
         longest = block_within(q, norm ? norm_every : asked);
         if (norm) sentence_set(since, "there is a norm every %d steps", norm_every);
         else sentence_set(since, "this device has no blocks of that many steps for this stencil");
-    } else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(since, "run.tune = off: there are no trials");
+    } else if (!c->run.tune) sentence_set(since, "run.tune = off: there are no trials");
     else if (cells < limits->cells_least)
         sentence_set(since, "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on",
                      cells, limits->cells_least);
@@ -164,8 +164,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     const plan_trial *const t = q->trial;
     int count = 0;
     plan_way way[LENGTHS_MAX + 2];
-    const int persistent =
-        q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? persistent_steps(q) : 1;
+    const int persistent = q->cfg->run.tune && p->grid.dec.ranks_x == 1 ? persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
     if (!t->blocks) {
         sentence_set(because, "no trial was asked for: a run tries ");

@@ -168,8 +168,8 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     s->cfg = cfg;
     double mark_s = timer_now_s();
     topology_create(&s->top);
-    const topology_choice choice = (topology_choice)cfg->run.device; /* the same three in the same order */
-    s->dev = topology_device(&s->top, choice, topology_threads(&s->top, cfg->run.threads), why, &note);
+    const int threads = topology_threads(&s->top, cfg->run.threads);
+    s->dev = topology_device(&s->top, cfg->run.device, threads, why, &note);
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
     s->phase_s[PHASE_DEVICE] = timer_lap_s(&mark_s);
     problem_make(&s->prob, cfg);
