@@ -1,7 +1,6 @@
 #include "sim/sim.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/machine.h"
