@@ -44,8 +44,8 @@ static int start_level(run *r, sentence *why)
     sim *s = &r->sim;
     bool loaded = false;
     if (r->ask.restart) {
-        const int status = restart(s, &r->ask, NULL, &loaded, why);
-        if (status != 0) return status;
+        const state_status status = restart(s, &r->ask, NULL, &loaded, why);
+        if (status != STATE_OK) return state_exit(status);
         if (loaded) watchdog_checkpoint(r->ask.restart, s->level);
         if (loaded && !r->ask.quiet)
             cmd_say(0, "restarted from step %lld%s", (long long)s->level,

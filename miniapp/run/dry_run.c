@@ -101,7 +101,7 @@ int dry_run(sim *s, const request *ask, sentence *why)
 {
     int64_t first = 0;
     bool found = false;
-    int status = ask->restart ? restart(s, ask, &first, &found, why) : 0;
+    int status = ask->restart ? state_exit(restart(s, ask, &first, &found, why)) : 0;
     const config *c = s->cfg;
     const int64_t last = c->time.steps;
     const double states = due(c->checkpoint.every, first + 1, last),

@@ -42,9 +42,10 @@ static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const bounda
     return agree_all(s->dev->persistent_bytes(s->dev, &rank, sides, f->ranks > 1) > 0, s->top.comm);
 }
 
-/* Device memory that this rank may fill. */
-static plan_room room_of(const sim *s, device *d)
+/* Memory of s->dev that this rank may fill. */
+static plan_room room_of(const sim *s)
 {
+    device *d = s->dev;
     const double allowed = (double)s->cfg->run.device_memory_bytes;
     plan_room mine;
     mine.bytes = topology_free_bytes(&s->top, d, &mine.by);
@@ -57,7 +58,7 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
 {
     device *d = s->dev;
     const topology *top = &s->top;
-    const plan_room mine = room_of(s, d);
+    const plan_room mine = room_of(s);
     plan_room *const room = CHECK_CALLOC(top->ranks, sizeof mine);
     sentence no_graphs;
     plan_facts f = { .device = d->kind,
@@ -91,7 +92,7 @@ static const double reserve_part = 1.0 / 32;
 static plan_through stream_through(sim *s, const char *because)
 {
     device *const through = s->dev;
-    plan_through t = { .bytes = room_of(s, through).bytes,
+    plan_through t = { .bytes = room_of(s).bytes,
                        .pass_steps = streaming_device_pass_steps,
                        .owner = through };
     sentence_set(&t.because, "%s", because);
