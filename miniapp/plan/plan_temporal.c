@@ -95,7 +95,7 @@ static int persistent_steps(const plan_question *q)
         f->hosts == 1 && (c->run.transport == TRANSPORT_AUTO || c->run.transport == TRANSPORT_PEER);
     const bool alike = f->most_on_device == 1 && c->grid.ny % f->ranks == 0; /* ranks wait for each other */
     if (f->through || !f->persistent || (f->ranks > 1 && !(reached && alike)) || c->run.streams > 1) return 1;
-    if (!config_kind_of(c)->stencil || config_kind_of(c)->transposes) return 1;
+    if (config_kind_of(c)->transposes) return 1;
     if (!f->persistent(f, c->grid.nx, c->grid.ny / f->ranks, &c->grid.sides)) return 1;
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }

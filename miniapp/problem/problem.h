@@ -63,7 +63,7 @@ typedef struct problem {
      * rounding put C = cos w beyond +-1, with C^2 - S^2 = 1. */
     quad_complex growth;
     double prefix_sum; /* P */
-    double shift;      /* V where all dirichlet sides agree on it, else 0 */
+    double shift;      /* of a mode: V where all dirichlet sides agree on it; else 0 */
     double slow;       /* in the bound's F: wave s; else rho: custom, or 1, or below 1 with V != 0 */
     char warning[256]; /* to be said once, "" if none: round-off in the mode grows */
 } problem;

@@ -138,7 +138,7 @@ static loop_end look_around(loop *l, bool due)
     if (level == l->cfg->time.steps || isinf(l->deadline_s)) due = false;
     if (level < l->next_step && !due) return LOOP_DONE;
     const double now_s = timer_now_s(), passed_s = now_s - l->last_s;
-    l->per_step_s = passed_s / (double)(taken > 0 ? taken : 1);
+    l->per_step_s = passed_s / (double)taken;
     const double steps = fmin(look_every_s / fmax(l->per_step_s, 1e-9), 2.0 * (double)taken + 1);
     int64_t mine[2] = { reason_to_leave(l, due), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
             all[2];
@@ -234,8 +234,7 @@ static int64_t steps_to_go(const loop *l)
     const int64_t to_norm = l->pending >= 0 && c->time.tolerance > 0 ? 1
                             : shown                                  ? INT64_MAX
                                                                      : to_next(c->time.norm_every, level);
-    const int64_t steps = least(least(c->time.steps - level, to_save), least(to_look, to_norm));
-    return steps < 1 ? 1 : steps;
+    return least(least(c->time.steps - level, to_save), least(to_look, to_norm));
 }
 
 loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)

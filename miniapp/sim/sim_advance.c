@@ -2,8 +2,6 @@
  * them, and swaps the levels. Behind it what is measured of them, and what they move. */
 #include "sim/sim.h"
 
-#include <math.h>
-
 #include "core/fp.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
@@ -117,7 +115,6 @@ double sim_norm(sim *s, int64_t level)
 {
     device *d = s->dev;
     const field_shape *f = &s->plan.grid.shape;
-    if (!config_kind_of(s->cfg)->stencil) return NAN;
     if (level <= s->norm_level) /* it came with its step */
         return sim_most(s->top.comm, s->plan.block_steps > 1
                                          ? sim_result(s)
