@@ -127,9 +127,8 @@ static int finish(run *r, sentence *why)
     enter(r, "output");
     const bool written = saver_end(&r->checkpoints, why) &&
                          (!r->ticks.timeline || clock_trace(&r->ticks, s->cfg->output.trace, why));
-    int status = written ? 0 : CHECK_EXIT_ENVIRONMENT;
+    int status = written ? 0 : fail(CHECK_EXIT_ENVIRONMENT, why->text);
     s->phase_s[PHASE_OUTPUT] = timer_lap_s(&mark_s);
-    if (status != 0) fail(status, why->text);
     enter(r, "verify");
     sim_inject_fault(s);
     r->report.fingerprint = sim_fingerprint(s);
@@ -142,10 +141,7 @@ static int finish(run *r, sentence *why)
     say_notes(s, notes);
     const bool recorded = report_record(s, &r->report, r->ask.deck_text, why);
     if (!r->ask.quiet) report_print(s, &r->report);
-    if (!recorded) {
-        status = CHECK_EXIT_ENVIRONMENT;
-        fail(status, why->text);
-    }
+    if (!recorded) status = fail(CHECK_EXIT_ENVIRONMENT, why->text);
     /* Wins over an output that could not be written: the checkpoint is there, and the run that goes on
      * from it looks at its outputs first. */
     if (l->end == LOOP_STOPPED || l->end == LOOP_OUT_OF_TIME)

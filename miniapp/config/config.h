@@ -116,8 +116,9 @@ void config_ignored_keys(const config *c, const deck *d, sentence *keys);
 /* The resolved deck as text: every key with its value, sections in order; config_from_deck of it gives the
  * same config. The caller frees. */
 char *config_to_text(const config *c);
-/* Adds the resolved values of the keys with this prefix ("run.") to o, named without their section. */
-void config_add_json(json_t *o, const config *c, const char *prefix);
+/* Adds the resolved values of the keys with this prefix ("run.") to o, named without their section; returns
+ * o. */
+json_t *config_add_json(json_t *o, const config *c, const char *prefix);
 /* The size of the fields in a state file. */
 double config_state_bytes(const config *c);
 /* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree there. */

@@ -83,7 +83,7 @@ char *config_to_text(const config *c)
     return terminal_text_take(&text);
 }
 
-void config_add_json(json_t *o, const config *c, const char *prefix)
+json_t *config_add_json(json_t *o, const config *c, const char *prefix)
 {
     for (size_t i = 0; i < config_table_count; i++) {
         const cmd_key *const row = &config_table[i];
@@ -96,6 +96,7 @@ void config_add_json(json_t *o, const config *c, const char *prefix)
         json_object_set_new(o, strchr(row->key, '.') + 1, v);
         free(text);
     }
+    return o;
 }
 
 const char *config_first_difference(const config *a, const config *b)

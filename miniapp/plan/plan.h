@@ -164,8 +164,8 @@ void plan_list(FILE *to, const plan *p);
 /* A line for each choice: what, and why; before: of each line. */
 void plan_explain(FILE *to, const plan *p, const char *before);
 /* Adds what the record of a run and a plan in JSON share: grid, ranks, what was chosen and why ("plan":
- * {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}), and the notes. */
-void plan_add_json(struct json_t *o, const plan *p, const config *c);
+ * {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}), and the notes; returns o. */
+struct json_t *plan_add_json(struct json_t *o, const plan *p, const config *c);
 struct json_t *plan_links_json(const plan *p); /* links of all ranks by transport */
 
 /* ---- plan_json.c: the plan as JSON ---- */

@@ -139,9 +139,7 @@ static json_t *plan_as_json(const imagined *i, const plan_facts *f, const plan *
         { "memory_bytes", record_number(plan_memory_bytes(p, c, i->cuda ? DEVICE_CUDA : DEVICE_HOST, 0)) },
         { "state_bytes", record_number(config_state_bytes(c)) },
     };
-    json_t *o = json_object();
-    plan_add_json(o, p, c);
-    return record_add(o, all, sizeof all / sizeof *all);
+    return record_add(plan_add_json(json_object(), p, c), all, sizeof all / sizeof *all);
 }
 
 int plan_print_json(const request *q, sentence *why)

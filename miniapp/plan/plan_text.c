@@ -81,7 +81,7 @@ json_t *plan_links_json(const plan *p)
     return used;
 }
 
-void plan_add_json(json_t *o, const plan *p, const config *c)
+json_t *plan_add_json(json_t *o, const plan *p, const config *c)
 {
     const decomp *d = &p->grid.dec;
     json_t *const choices = json_object(), *const notes = json_array();
@@ -104,5 +104,5 @@ void plan_add_json(json_t *o, const plan *p, const config *c)
         { "plan", choices },
         { "notes", notes },
     };
-    (void)record_add(o, all, sizeof all / sizeof *all);
+    return record_add(o, all, sizeof all / sizeof *all);
 }
