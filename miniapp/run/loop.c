@@ -85,10 +85,7 @@ static void on_signal(int number)
     stop_asked = 1;
 }
 
-void loop_catch_signals(void)
-{
-    signals_catch(on_signal);
-}
+void loop_catch_signals(void) { signals_catch(on_signal); }
 
 /* Only rank 0's host is asked for the time of day: another clock may be hours off, and would end the
  * run at its start. */
@@ -237,6 +234,11 @@ static int64_t steps_to_go(const loop *l)
     return least(least(c->time.steps - level, to_save), least(to_look, to_norm));
 }
 
+static bool is_kept(const config *c, int64_t level)
+{
+    return (c->output.series[0] || c->output.picture[0]) && config_due(c->output.every, level);
+}
+
 loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
 {
     sim *s = v->sim;
@@ -256,7 +258,7 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
     l.next_step = first + 1;
     l.last_s = begin_s;
     clock_tick(v->ticks, 0);
-    if (saver_keeps(c, first) && !saver_keep(v)) r->end = LOOP_FAILED;
+    if (is_kept(c, first) && !saver_keep(v)) r->end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r->end == LOOP_DONE && !converged;) {
         step_probe *probe = clock_probe(v->ticks, s->level);
@@ -271,10 +273,10 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
         if (r->end == LOOP_FAILED) break;
 
         const bool leaving = r->end != LOOP_DONE;
-        const bool now = leaving || due || saver_keeps(c, s->level) || s->level == c->time.steps;
+        const bool now = leaving || due || is_kept(c, s->level) || s->level == c->time.steps;
         converged = has_converged(&l, now);
 
-        if ((saver_keeps(c, s->level) && !saver_keep(v)) ||
+        if ((is_kept(c, s->level) && !saver_keep(v)) ||
             ((leaving || config_due(c->checkpoint.every, s->level)) && !saver_save(v, leaving))) {
             r->end = LOOP_FAILED;
             break;

@@ -115,9 +115,6 @@ typedef struct saver { /* lives as long as the sim; before it is opened all else
     sentence why;    /* of the last failure */
 } saver;
 
-/* Is level one of those that are kept? */
-bool saver_keeps(const config *c, int64_t level);
-
 /* The folders of state files, which all hosts share, seen before the first step. 0, or the exit status with a
  * sentence that names the key, and the rank and host which does not see the folder as rank 0 does, or may not
  * write there; a note for a checkpoint.dir into which only a signal's would go. Leaves nothing. Collective,

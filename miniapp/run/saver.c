@@ -158,11 +158,6 @@ bool saver_finish(saver *v)
 
 /* ---- levels that the run keeps ---- */
 
-bool saver_keeps(const config *c, int64_t level)
-{
-    return (c->output.series[0] || c->output.picture[0]) && config_due(c->output.every, level);
-}
-
 /* That of the deck, else as wide as what is drawn with it. */
 static picture_scale asked_scale(const config *c)
 {
