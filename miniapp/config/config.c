@@ -207,8 +207,7 @@ static bool check_grid(const checking *k)
     const boundary *b = &c->grid.sides;
     const kind_row *row = config_kind_of(c);
     if (row->by_lines && !config_two_d(c))
-        return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more",
-                      kind_name(c->problem.kind));
+        return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more", kind_name(c->problem.kind));
     if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
         return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld",
                       (long long)c->grid.ny, (long long)(((int64_t)1 << 60) / c->grid.ny));
@@ -264,8 +263,7 @@ static bool check_output(const checking *k)
             "allowed: picture_low (%g) below picture_high (%g), or the same for the range of the cells",
             c->output.picture_low, c->output.picture_high);
     if (c->output.picture[0] && !frames_png(c->output.picture))
-        return refuse(k, "output.picture",
-                      "allowed is a name that ends in .png, since PNG is written");
+        return refuse(k, "output.picture", "allowed is a name that ends in .png, since PNG is written");
     if (!given(k, "output.series") && !c->output.picture[0])
         snprintf(c->output.series, sizeof c->output.series, "series");
     if (c->output.every > 0 && c->output.series[0] && strcmp(c->output.series, c->checkpoint.dir) == 0)

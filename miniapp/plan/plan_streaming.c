@@ -18,9 +18,7 @@ static const struct {
     double pass_cells_per_s; /* of f32, cells times steps, for each step of a pass: longer passes are
                               * faster */
     double started_cells;    /* that the items of a pass begin with, per row that they compute in vain */
-} rates = {
-    .bus_bytes_per_s = 42e9, .pass_cells_per_s = 310e9, .started_cells = 250e3
-};
+} rates = { .bus_bytes_per_s = 42e9, .pass_cells_per_s = 310e9, .started_cells = 250e3 };
 
 /* A choice is as good as the best one if the model has it slower by less. */
 static const double as_good = 1.01;

@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-
 quad_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
     quad_complex g = { 0, 0 };

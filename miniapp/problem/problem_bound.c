@@ -84,8 +84,7 @@ void problem_warn_of_growth(problem *p, const config *c)
     snprintf(p->warning, sizeof p->warning,
              "the weights amplify the initial mode %.4g times in a step: from step %lld on it is beyond the "
              "range of %s, and the verdict is unchecked",
-             size_of(p->growth), (long long)last_in_range(p, c) + 1,
-             dtype_name(c->problem.type));
+             size_of(p->growth), (long long)last_in_range(p, c) + 1, dtype_name(c->problem.type));
 }
 
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level)

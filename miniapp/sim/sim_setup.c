@@ -120,8 +120,7 @@ static void note_taken_memory(sim *s, device *through)
                  "memory, and steps are slower",
                  figure_bytes((double)used_bytes).text, figure_bytes((double)total_bytes).text, s->top.rank,
                  s->top.host);
-    if (!agree_or_say(!by_others, &taken, s->top.comm))
-        plan_add_note(&s->plan, false, "%s", taken.text);
+    if (!agree_or_say(!by_others, &taken, s->top.comm)) plan_add_note(&s->plan, false, "%s", taken.text);
 }
 
 /* Fields are on the device where they fit, or where the deck says so. */
