@@ -36,14 +36,7 @@ static quad coefficient(int base, double alpha, fraction f)
     return (base == 0 ? change : (quad)base * f.under + change) / f.under;
 }
 
-static double rounded(dtype t, quad v)
-{
-    switch (t) {
-    case DTYPE_F32: return (double)(float)v;
-    case DTYPE_F64: return (double)v;
-    }
-    return 0.0;
-}
+static double rounded(dtype t, quad v) { return t == DTYPE_F32 ? (double)(float)v : (double)v; }
 
 static void set_weight(stencil *op, int dx, int dy, quad w)
 {

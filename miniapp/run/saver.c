@@ -115,10 +115,11 @@ static void hear(saver *v, state_status status, bool waited_for)
     v->failure_said = true;
 }
 
-/* Goes on with the write under way; with `wait` until it has ended. */
+/* Goes on with the write under way, if there is a writer; with `wait` until it has ended. */
 static void go_on(saver *v, bool wait, bool waited_for)
 {
     state_writer *const w = v->writer[SAVER_CHECKPOINTS];
+    if (!w) return;
     const bool busy = state_writer_busy(w);
     if (busy) watchdog_phase(wait ? "waiting for a checkpoint" : "ending a checkpoint");
     if (busy && wait) snapshot_mark(v->sim);
@@ -126,10 +127,7 @@ static void go_on(saver *v, bool wait, bool waited_for)
     if (busy) watchdog_phase("steps");
 }
 
-void saver_poll(saver *v)
-{
-    if (v->writer[SAVER_CHECKPOINTS]) go_on(v, false, false);
-}
+void saver_poll(saver *v) { go_on(v, false, false); }
 
 bool saver_save(saver *v, bool waited_for)
 {
@@ -152,7 +150,7 @@ bool saver_save(saver *v, bool waited_for)
 
 bool saver_finish(saver *v)
 {
-    if (v->writer[SAVER_CHECKPOINTS]) go_on(v, true, false);
+    go_on(v, true, false);
     return !v->stop;
 }
 
