@@ -213,8 +213,7 @@ int cmd_run(int argc, char **argv)
 
     run *r = CHECK_ALLOC(calloc(1, sizeof *r));
     r->start_s = start_s;
-    char *command = cmd_text(argc, argv);
-    r->report.command = command;
+    r->report.command = cmd_text(argc, argv);
     r->report.started = record_now();
     int status = request_make(&r->ask, argc, argv, &why) ? 0 : CHECK_EXIT_USAGE;
     if (status == 0)
@@ -230,7 +229,7 @@ int cmd_run(int argc, char **argv)
     }
     json_decref(r->report.started);
     request_free(&r->ask);
-    free(command);
+    free(r->report.command);
     free(r);
     return cmd_end(status);
 }

@@ -54,8 +54,8 @@ typedef struct report_steps { /* of the slowest rank, whose mean is longest */
 } report_steps;
 
 typedef struct report {
-    const char *command;
-    json_t *started;             /* owned by the caller */
+    char *command;               /* this and the next are owned by the caller */
+    json_t *started;
     loop_result loop;
     report_steps steps;
     calibrate_result calibration;

@@ -209,7 +209,6 @@ void sim_trial_choose_variant(sim *s)
     if (count < 2) return;
     const double begin_s = timer_now_s();
     sim_touch(s);
-    sim_wait(s);
     (void)variant_s(&t, 0);
     const double pass_s = timer_slowest_s(variant_s(&t, 0), s->top.comm);
     if (in_kernel) t.launches = trial_repeats(pass_s, batch_s, BLOCK_PASSES, PASSES_MAX);

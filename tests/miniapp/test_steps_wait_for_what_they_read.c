@@ -128,11 +128,6 @@ static void initialise(sim *s)
     if (sim_initialise(s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
 }
 
-static bool is_due(const config *c, int64_t level)
-{
-    return c->time.norm_every > 0 && level > 0 && level % c->time.norm_every == 0;
-}
-
 static struct truth {
     void *level[STEPS + 1]; /* own cells of the main field */
     double norm[STEPS + 1]; /* where one is due */
@@ -154,7 +149,8 @@ static void find_truth(const config *tested_way)
     for (;; (void)sim_advance(&s, (sim_request){ 1, c.time.norm_every, true, NULL })) {
         truth.level[s.level] = CHECK_ALLOC(realloc(truth.level[s.level], truth.bytes));
         memcpy(truth.level[s.level], sim_host_copy(&s), truth.bytes);
-        if (is_due(&c, s.level)) truth.norm[s.level] = sim_norm(&s, s.level);
+        if (s.level > 0 && config_due(c.time.norm_every, s.level))
+            truth.norm[s.level] = sim_norm(&s, s.level);
         if (s.level == STEPS) break;
     }
     sim_destroy(&s);
@@ -205,7 +201,7 @@ static void round_of(sim *s, int64_t steps)
     while (s->level < end) {
         const int64_t to = !is_aside ? first : end;
         (void)sim_advance(s, (sim_request){ steps_to(s, to), s->cfg->time.norm_every, true, NULL });
-        if (is_due(s->cfg, s->level)) {
+        if (config_due(s->cfg->time.norm_every, s->level)) {
             const double norm = sim_norm(s, s->level);
             must(norm == truth.norm[s->level], s, "norm", norm);
         }
