@@ -75,8 +75,6 @@ static void gather_report(run *r)
     const state_writer *const w = r->checkpoints.writer[SAVER_CHECKPOINTS];
     if (w) out->checkpoints = state_writer_stats(w);
     const double steps_run = (double)out->loop.steps_run;
-    const bool counted = s->plan.block_steps > 1 && out->loop.steps_run > 0;
-    const double passes_per_step = counted ? (double)s->passes / steps_run : 1.0 / s->plan.block_steps;
     spent_s[PHASE_CHECKPOINT] = out->checkpoints.stall_s;
     spent_s[PHASE_STEPS] =
         spent_s[PHASE_LOOP] - spent_s[PHASE_NORM] - spent_s[PHASE_CHECKPOINT] - spent_s[PHASE_SERIES];
@@ -85,7 +83,8 @@ static void gather_report(run *r)
     timer_spreads(r->power, power, POWER_NUMBERS, comm);
     out->power =
         power_of(power, spent_s[PHASE_LOOP], (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * steps_run);
-    out->bytes_moved_per_step = timer_over_ranks(sim_bytes_moved_per_pass(s) * passes_per_step, comm).sum;
+    const double moved_bytes = sim_bytes_moved_per_pass(s) * (double)s->passes;
+    out->bytes_moved_per_step = timer_over_ranks(moved_bytes, comm).sum / steps_run;
     const int slowest = timer_over_ranks(t->total_steps > 0 ? out->steps.s.mean : 0, comm).max_rank;
     MPI_CHECK(ranks_bcast(&out->steps, sizeof out->steps, MPI_BYTE, slowest, comm));
 }

@@ -99,7 +99,7 @@ typedef struct sim {
     void *snapshot[STATE_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
     bool touched;                     /* no step was taken since sim_touch */
     int64_t level;                    /* now's: steps done since step 0 */
-    int64_t passes;                   /* that made levels, each of a block of steps */
+    int64_t passes;                   /* that made these levels, each of a step or block */
     int64_t norm_level;               /* whose norm came with its step last; -1: none has */
     sim_aside aside;
     sim_aware aware;

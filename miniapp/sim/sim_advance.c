@@ -100,7 +100,7 @@ int sim_advance(sim *s, sim_request r)
         if (passes % 2 != 0) swap_levels(s);
     }
     s->level += steps;
-    if (block > 1) s->passes += passes;
+    s->passes += passes;
     if (norm) s->norm_level = s->level;
     return steps;
 }
@@ -134,6 +134,7 @@ void sim_undo_step(sim *s)
 {
     swap_levels(s);
     s->level--;
+    s->passes--;
     step_begin_generation(&s->streams);
 }
 
