@@ -253,17 +253,15 @@ static void gather(places *all, const request *q)
 static int check_sort(const place *p, sentence *why)
 {
     struct stat own;
-    if (state_step_of(p->path) >= 0) {
-        sentence_set(why, "%s = %.700s has a checkpoint's name; allowed is another one", p->key, p->path);
-        return CHECK_EXIT_USAGE;
-    }
+    if (state_step_of(p->path) >= 0)
+        return sentence_fail(CHECK_EXIT_USAGE, why,
+                             "%s = %.700s has a checkpoint's name; allowed is another one", p->key, p->path);
     if (lstat(p->path, &own) != 0 || S_ISREG(own.st_mode) || S_ISDIR(own.st_mode)) return 0;
-    sentence_set(
-        why,
+    return sentence_fail(
+        CHECK_EXIT_USAGE, why,
         "%s = %.700s is a link, pipe, socket or device, which the file would replace; allowed is a new name "
         "or that of a regular file%s",
         p->key, p->path, strcmp(p->path, "/dev/null") == 0 ? ", or none, which writes nothing" : "");
-    return CHECK_EXIT_USAGE;
 }
 
 /* Tries a file in the way it will be written. A folder is made before the first step. */
@@ -277,8 +275,7 @@ static int check_rights(const place *p, sentence *why)
     else if (p->there && access(p->path, W_OK) != 0) code = errno;
     else code = replace_try(p->path);
     if (!code) return 0;
-    sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(code));
-    return CHECK_EXIT_ENVIRONMENT;
+    return sentence_fail(CHECK_EXIT_ENVIRONMENT, why, "%s = %.700s: %s", p->key, p->path, strerror(code));
 }
 
 static bool is_kept(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode); }
@@ -295,11 +292,11 @@ static int check_pair(const place *a, const place *b, sentence *why)
 {
     if (a->use == PLACE_INPUT || (a->use == PLACE_FOLDER && b->use == PLACE_INPUT) || !same_place(a, b))
         return 0;
-    sentence_set(why, "%s = %.300s and %s = %.300s are the same %s; allowed is another name for %s", a->key,
-                 a->path, b->key, b->path,
-                 a->use == PLACE_FOLDER && b->use == PLACE_FOLDER ? "folder" : "file",
-                 b->use == PLACE_INPUT ? "the output" : "one of them");
-    return CHECK_EXIT_USAGE;
+    return sentence_fail(CHECK_EXIT_USAGE, why,
+                         "%s = %.300s and %s = %.300s are the same %s; allowed is another name for %s",
+                         a->key, a->path, b->key, b->path,
+                         a->use == PLACE_FOLDER && b->use == PLACE_FOLDER ? "folder" : "file",
+                         b->use == PLACE_INPUT ? "the output" : "one of them");
 }
 
 /* The folder of a record that is not there yet; a dry run only sees whether it could be made. */
@@ -315,8 +312,7 @@ static int make_record_folder(const request *q, sentence *why)
     if (!code) code = replace_try_folder(above);
     if (code) sentence_set(&reason, "%s", strerror(code));
     else if (q->dry_run || state_make_folder(folder, &reason) == STATE_OK) return 0;
-    sentence_set(why, "output.record = %.700s: %.900s", record, reason.text);
-    return CHECK_EXIT_ENVIRONMENT;
+    return sentence_fail(CHECK_EXIT_ENVIRONMENT, why, "output.record = %.700s: %.900s", record, reason.text);
 }
 
 /* The user's mistakes before what the machine refuses. */

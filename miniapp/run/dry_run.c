@@ -42,9 +42,9 @@ static int check_room(const config *c, destination *d, sentence *why)
     if (state_nearest_folder(folder, d->dir) == 0 && statvfs(folder, &fs) == 0)
         d->free_bytes = (double)fs.f_bavail * (double)fs.f_frsize;
     if (config_state_bytes(c) <= d->free_bytes) return 0;
-    sentence_set(why, "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
-                 figure_bytes(config_state_bytes(c)).text, figure_bytes(d->free_bytes).text);
-    return CHECK_EXIT_ENVIRONMENT;
+    return sentence_fail(CHECK_EXIT_ENVIRONMENT, why,
+                         "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
+                         figure_bytes(config_state_bytes(c)).text, figure_bytes(d->free_bytes).text);
 }
 
 static int check_initial(const sim *s, sentence *why)

@@ -70,10 +70,7 @@ static state_status make_writer(saver *v, saver_output which, sentence *why)
     state_status status;
     v->writer[which] = state_writer_create(s->top.comm, &o.how, &status, &note, &reason);
     if (note.text[0]) cmd_say(0, "%s", note.text);
-    if (status != STATE_OK) {
-        sentence_set(why, "%s: %s", o.key, reason.text);
-        return status;
-    }
+    if (status != STATE_OK) return state_fail(status, why, "%s: %s", o.key, reason.text);
     snapshot_prepare(s);
     if (which == SAVER_CHECKPOINTS && s->cfg->checkpoint.async && !o.how.async)
         plan_add_note(&s->plan, false,

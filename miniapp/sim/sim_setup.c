@@ -144,8 +144,7 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     if (status == 0 && there.text[0]) note_taken_memory(s, own);
     if (status == 0 || !there.text[0]) return status;
     const sentence here = *why;
-    sentence_set(why, "%s; %s", there.text, here.text);
-    return CHECK_EXIT_ENVIRONMENT;
+    return sentence_fail(CHECK_EXIT_ENVIRONMENT, why, "%s; %s", there.text, here.text);
 }
 
 /* With devices of several models the bits are the same, and steps are as fast as the slowest of them. */

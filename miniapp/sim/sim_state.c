@@ -131,10 +131,9 @@ static int initialise_from_file(sim *s, sentence *why)
                                    c->grid.nx,      c->grid.ny,         s->plan.grid.dec.own };
     sentence reason;
     const state_status status = state_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, &reason);
-    if (status != STATE_OK) {
-        sentence_set(why, "problem.initial: %s", reason.text);
-        return status == STATE_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE;
-    }
+    if (status != STATE_OK)
+        return sentence_fail(status == STATE_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE, why,
+                             "problem.initial: %s", reason.text);
     upload(s, (sim_field){ s->now.u, &s->plan.grid }, u);
     if (s->prob.op.has_prev) upload(s, (sim_field){ s->now.prev, &s->plan.grid }, has_prev ? prev : u);
     return 0;
