@@ -134,16 +134,13 @@ static loop_end look_around(loop *l, bool due)
     const int64_t level = l->sim->level, taken = level - l->last_step;
     if (level == l->cfg->time.steps || isinf(l->deadline_s)) due = false;
     if (level < l->next_step && !due) return LOOP_DONE;
-    const double now_s = timer_now_s(), passed_s = now_s - l->last_s;
-    l->per_step_s = passed_s / (double)taken;
+    l->per_step_s = timer_lap_s(&l->last_s) / (double)taken;
     const double steps = fmin(look_every_s / fmax(l->per_step_s, 1e-9), 2.0 * (double)taken + 1);
-    int64_t mine[2] = { reason_to_leave(l, due), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
-            all[2];
-    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, top->comm));
-    l->last_s = now_s;
+    int64_t both[2] = { reason_to_leave(l, due), top->rank == 0 ? (int64_t)fmax(1, steps) : 0 };
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, both, 2, MPI_INT64_T, MPI_MAX, top->comm));
     l->last_step = level;
-    l->next_step = level + all[1];
-    return (loop_end)all[0];
+    l->next_step = level + both[1];
+    return (loop_end)both[0];
 }
 
 /* ---- progress ---- */
@@ -244,19 +241,17 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
     sim *s = v->sim;
     const config *c = s->cfg;
     const int64_t first = s->level;
-    loop l = { v, s, c, .result = { .last_change = NAN, .infinite_level = -1 }, .pending = -1 };
+    loop l = { v, s, c, .result = { .last_change = NAN, .infinite_level = -1 },
+               .pending = -1, .next_step = first + 1, .last_step = first };
     loop_result *r = &l.result;
     progress bar;
     progress_begin(&bar, c, s->top.rank, first, ceiling_bytes_per_s);
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
-    const double mine_s = left_s(v, start_s);
-    MPI_CHECK(MPI_Allreduce(&mine_s, &l.deadline_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
-    const double begin_s = timer_now_s();
+    l.deadline_s = left_s(v, start_s);
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &l.deadline_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
+    const double begin_s = l.last_s = timer_now_s();
     l.deadline_s += begin_s;
-    l.last_step = first;
-    l.next_step = first + 1;
-    l.last_s = begin_s;
     clock_tick(v->ticks, 0);
     if (is_kept(c, first) && !saver_keep(v)) r->end = LOOP_FAILED;
 
