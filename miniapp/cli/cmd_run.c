@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "base/cmd.h"
+#include "base/machine.h"
 #include "config/request.h"
 #include "core/fp.h"
 #include "device/nvtx.h"
-#include "output/record.h"
 #include "plan/plan.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
@@ -213,7 +213,7 @@ int cmd_run(int argc, char **argv)
     run *r = CHECK_ALLOC(calloc(1, sizeof *r));
     r->start_s = start_s;
     r->report.command = cmd_text(argc, argv);
-    r->report.started = record_now();
+    r->report.head = machine_record(r->report.command);
     int status = request_make(&r->ask, argc, argv, &why) ? 0 : CHECK_EXIT_USAGE;
     if (status == 0)
         status = r->ask.json ? plan_print_json(&r->ask, &why) : request_check_outputs(&r->ask, &why);
@@ -226,7 +226,7 @@ int cmd_run(int argc, char **argv)
         sim_destroy(&r->sim);
         watchdog_stop();
     }
-    json_decref(r->report.started);
+    json_decref(r->report.head);
     request_free(&r->ask);
     free(r->report.command);
     free(r);

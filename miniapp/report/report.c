@@ -39,7 +39,7 @@ void report_print_head(const sim *s, report *r)
     FILE *const to = terminal_text_begin(&text);
     fprintf(to, "weft %s (%s)\n", version_number, version_git);
     fprintf(to, "command      %s\n", printable_text(r->command));
-    fprintf(to, "started      %s in %s\n", json_string_value(r->started),
+    fprintf(to, "started      %s in %s\n", json_string_value(json_object_get(r->head, "started")),
             getcwd(folder, sizeof folder) ? printable_text(folder) : "?");
     fprintf(to, "problem      %s, %s, ", kind_name(c->problem.kind), dtype_name(c->problem.type));
     if (config_kind_of(c)->stencil)

@@ -55,7 +55,7 @@ typedef struct report_steps { /* of the slowest rank, whose mean is longest */
 
 typedef struct report {
     char *command;               /* this and the next are owned by the caller */
-    json_t *started;
+    json_t *head;                /* machine_record's, to which report_record adds */
     loop_result loop;
     report_steps steps;
     calibrate_result calibration;

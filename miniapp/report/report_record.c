@@ -88,7 +88,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
     const double mean_s = r->steps.s.mean, ceiling = r->calibration.ceiling_bytes_per_s;
     char fingerprint[17];
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
-    json_t *o = plan_add_json(machine_record(r->command, r->started), &s->plan, c);
+    json_t *o = plan_add_json(json_incref(r->head), &s->plan, c);
     const record_member rest[] = {
         { "problem", problem_json(s) },
         { "device", json_string(device_computing(s->dev)->kind == DEVICE_HOST ? "host" : "cuda") },
