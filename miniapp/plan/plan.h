@@ -136,7 +136,7 @@ typedef struct plan_trial {
      * p->exchange.way. */
     void (*exchange)(void *context, plan *p, link_kind kind, const transport_kind over[], int count);
     /* Can it be had? False with the reason as a sentence part. */
-    bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);
+    bool (*can)(void *context, plan_part what, transport_kind over, sentence *why);
     /* Seconds per step in blocks of that many steps, with an exchange and nothing beside it, 1: single steps;
      * or of one way alone, of persistent passes. */
     void (*blocks)(void *context, const plan *p, plan_way way[], int count);

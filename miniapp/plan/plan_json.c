@@ -73,7 +73,7 @@ static void exchange(void *context, plan *p, link_kind kind, const transport_kin
 }
 
 /* Halos and in-kernel exchange can be had wherever the rules ask; without answers transposes, too. */
-static bool can(void *context, const plan *p, plan_part what, transport_kind t, sentence *why)
+static bool can(void *context, plan_part what, transport_kind t, sentence *why)
 {
     const imagined *i = context;
     if (what != PLAN_TRANSPOSES) return true;

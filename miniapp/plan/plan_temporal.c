@@ -214,7 +214,7 @@ static const char *choose_step_form(plan *p, const plan_question *q, sentence *w
     if (q->facts->device == DEVICE_HOST) return "the host device has no kernels that exchange";
     if (!kernels_reach_all(p)) return "steps with in-kernel exchange need transport peer";
     if (q->op->form == STENCIL_LINE) sentence_set(why, "only 2D stars and boxes have in-kernel exchange");
-    else if (t->can(t->context, p, PLAN_IN_KERNEL, p->transport, why)) {
+    else if (t->can(t->context, PLAN_IN_KERNEL, p->transport, why)) {
         p->form = STEP_IN_KERNEL;
         return "one launch takes the step and its exchange, for every neighbour's memory can be reached";
     }

@@ -212,18 +212,18 @@ void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x,
 }
 
 /* The symbol of a mode; where one axis follows the other the product of theirs. */
-static quad_complex symbol_of(const stencil *op, const config *c, const mode_axis *x, const mode_axis *y)
+static quad_complex symbol_of(const stencil *op, const config *c, int64_t mode_x, int64_t mode_y)
 {
     const mode_axis none = mode_axis_absent();
-    if (!config_kind_of(c)->by_lines) return fourier_symbol_of(op, x, y);
-    return (quad_complex){ fourier_symbol_of(op, x, &none).re * fourier_symbol_of(op, y, &none).re, 0 };
+    mode_axis x, y;
+    problem_axes(c, mode_x, mode_y, &x, &y);
+    if (!config_kind_of(c)->by_lines) return fourier_symbol_of(op, &x, &y);
+    return (quad_complex){ fourier_symbol_of(op, &x, &none).re * fourier_symbol_of(op, &y, &none).re, 0 };
 }
 
 static void set_growth(problem *p, const config *c)
 {
-    mode_axis x, y;
-    problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
-    const quad_complex symbol = symbol_of(&p->op, c, &x, &y);
+    const quad_complex symbol = symbol_of(&p->op, c, c->problem.mode_x, c->problem.mode_y);
     switch (config_kind_of(c)->modes) {
     case KIND_MODES_POWER: p->growth = symbol; break;
     case KIND_MODES_COSINE: { /* next = 2 cos w cur - prev */
@@ -256,10 +256,9 @@ static double slowest_of(const stencil *op, const config *c)
     const boundary *b = &c->grid.sides;
     double found = wave ? 1.0 : 0.0;
     for (int corner = 0; corner < 4; corner++) {
-        mode_axis x, y;
-        problem_axes(c, end_of(c->grid.nx, b->x_low.kind, b->x_high.kind, corner & 1),
-                     end_of(c->grid.ny, b->y_low.kind, b->y_high.kind, corner & 2), &x, &y);
-        const quad g = symbol_of(op, c, &x, &y).re;
+        const int64_t mode_x = end_of(c->grid.nx, b->x_low.kind, b->x_high.kind, corner & 1),
+                      mode_y = end_of(c->grid.ny, b->y_low.kind, b->y_high.kind, corner & 2);
+        const quad g = symbol_of(op, c, mode_x, mode_y).re;
         found = wave ? fmin(found, (double)quad_sqrt((1 - g / 2) * (1 + g / 2)))
                      : fmax(found, fabs((double)g));
     }

@@ -56,7 +56,7 @@ static bool transposes(sim *s, transport_kind over, sentence *why)
 }
 
 /* Halos may be refused although their transports have passed a trial. */
-static bool can(void *context, const plan *p, plan_part what, transport_kind over, sentence *why)
+static bool can(void *context, plan_part what, transport_kind over, sentence *why)
 {
     sim *s = context;
     if (what == PLAN_TRANSPOSES) return transposes(s, over, why);
