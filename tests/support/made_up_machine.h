@@ -3,8 +3,6 @@
 #pragma once
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
 
 #include "plan/plan.h"
 #include "problem/problem.h"
