@@ -45,8 +45,8 @@ sim_field sim_main_field(const sim *s)
     return field[config_kind_of(s->cfg)->main_field];
 }
 
-/* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere any way
- * does. */
+/* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere one
+ * strip, outside of any active parallel region: the device may open a team of its own. */
 static void fill(sim *s, sim_field f, const value *v)
 {
     device *d = s->dev;
