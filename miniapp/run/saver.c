@@ -70,7 +70,7 @@ static state_status make_writer(saver *v, saver_output which, sentence *why)
     state_status status;
     v->writer[which] = state_writer_create(s->top.comm, &o.how, &status, &note, &reason);
     if (note.text[0]) cmd_say(0, "%s", note.text);
-    if (status != STATE_OK) return state_fail(status, why, "%s: %s", o.key, reason.text);
+    if (status != STATE_OK) return sentence_fail(status, why, "%s: %s", o.key, reason.text);
     snapshot_prepare(s);
     if (which == SAVER_CHECKPOINTS && s->cfg->checkpoint.async && !o.how.async)
         plan_add_note(&s->plan, false,
@@ -174,8 +174,8 @@ static state_status open_frames(saver *v, sentence *why)
         /* a run that goes on keeps the frames up to its first level */
         const int code = status == STATE_OK ? frames_clear(v->frames, s->level > 0 ? s->level : -1) : 0;
         if (code)
-            status = state_fail(STATE_IO, &reason, "an older run's frames in %.700s cannot be deleted: %s",
-                                v->frames, strerror(code));
+            status = sentence_fail(STATE_IO, &reason, "an older run's frames in %.700s cannot be deleted: %s",
+                                   v->frames, strerror(code));
     }
     status = state_agree(s->top.comm, status, &reason);
     if (status != STATE_OK) sentence_set(why, "output.picture: %s", reason.text);
