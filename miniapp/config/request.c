@@ -66,13 +66,11 @@ static char *find_deck(const char *name, sentence *why)
 /* Rank 0 reads and passes on the text, or its sentence: the deck need not be on a shared file system. */
 static bool read_deck(deck *d, const char *path, sentence *why)
 {
-    char *text = ranks_mine(ranks_world()) == 0 ? find_deck(path, why) : NULL;
-    int bytes = text ? (int)strlen(text) : -1;
+    const bool reads = ranks_mine(ranks_world()) == 0;
+    char *text = reads ? find_deck(path, why) : NULL;
+    if (!agree_or_say(text || !reads, why, ranks_world())) return false;
+    int bytes = text ? (int)strlen(text) : 0;
     MPI_CHECK(ranks_bcast(&bytes, 1, MPI_INT, 0, ranks_world()));
-    if (bytes < 0) {
-        MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, 0, ranks_world()));
-        return false;
-    }
     if (!text) text = CHECK_ALLOC(calloc((size_t)bytes + 1, 1));
     MPI_CHECK(ranks_bcast(text, bytes, MPI_CHAR, 0, ranks_world()));
     const bool ok = deck_read_text(d, text, path, why);
@@ -339,6 +337,5 @@ int request_check_outputs(const request *q, sentence *why)
         free(all);
         if (status == 0) status = make_record_folder(q, why);
     }
-    MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, ranks_world()));
-    return status;
+    return agree_worst(status, why, ranks_world());
 }
