@@ -192,7 +192,7 @@ static int run_it(run *r)
 
     const bool traced = s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes == 0;
     clock_create(&r->ticks, s->dev, s->streams.stream[0], traced ? &s->top : NULL, s->plan.streams);
-    if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
+    if (r->ask.explain && s->top.rank == 0) plan_explain(&s->plan, "");
     s->phase_s[PHASE_START_UP] = timer_now_s() - r->start_s;
     enter(r, "steps");
     const nvml_reading before = nvml_read(s->dev->uuid);

@@ -161,8 +161,8 @@ __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, co
 const char *plan_chosen(const plan *p, plan_choice choice);
 /* These choices in a line. */
 void plan_list(FILE *to, const plan *p);
-/* A line for each choice: what, and why; before: of each line. */
-void plan_explain(FILE *to, const plan *p, const char *before);
+/* A line on stdout for each choice: what, and why; before: of each line. */
+void plan_explain(const plan *p, const char *before);
 /* Adds what the record of a run and a plan in JSON share: grid, ranks, what was chosen and why ("plan":
  * {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}), and the notes; returns o. */
 struct json_t *plan_add_json(struct json_t *o, const plan *p, const config *c);

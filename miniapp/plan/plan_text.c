@@ -63,12 +63,12 @@ void plan_list(FILE *to, const plan *p)
     fprintf(to, "%s\n", p->persistent ? ", on cells that stay in registers" : "");
 }
 
-void plan_explain(FILE *to, const plan *p, const char *before)
+void plan_explain(const plan *p, const char *before)
 {
     enum { WIDTH = 16 };
     for (plan_choice i = 0; i < PLAN_CHOICES; i++)
         if (p->because[i].text[0])
-            terminal_say(to, WIDTH, "%s%-*s%s: %s", before, WIDTH, choice_name[i], plan_chosen(p, i),
+            terminal_say(stdout, WIDTH, "%s%-*s%s: %s", before, WIDTH, choice_name[i], plan_chosen(p, i),
                          p->because[i].text);
 }
 

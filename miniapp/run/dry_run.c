@@ -118,7 +118,7 @@ int dry_run(sim *s, const request *ask, sentence *why)
     status = agree_worst(status, why, s->top.comm);
     if (status != 0) return status;
     print_account(s, ask->deck_text);
-    if (ask->explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "# ");
+    if (ask->explain && s->top.rank == 0) plan_explain(&s->plan, "# ");
     if (s->top.rank == 0) print_files(s, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);
     return 0;

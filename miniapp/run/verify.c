@@ -13,7 +13,7 @@ static double max_error(sim *s, sim_field field, const value *v)
 {
     const field_shape *f = &field.grid->shape;
     DEVICE_CALL(s->dev, max_error, f, field.cells, v, field_own(f), s->result, s->streams.stream[0]);
-    return sim_most(s->top.comm, sim_result(s));
+    return sim_most(s, sim_result(s));
 }
 
 static verify_result judge(double max_error, double bound)

@@ -140,7 +140,7 @@ void sim_state_describe(sim *s, const char *deck_text, state_level *level);
 /* The number that a reduction has left on this rank's device; waits for it. */
 uint64_t sim_result(sim *s);
 /* The largest over all ranks of a number that is given by its bits (cell_abs_bits); NaN if there is any. */
-double sim_most(MPI_Comm comm, uint64_t mine);
+double sim_most(const sim *s, uint64_t mine);
 /* The fingerprint of the present level's main field. All ranks get it. */
 uint64_t sim_fingerprint(sim *s);
 /* The cells of the main field that are NaN or infinite, over all ranks, and the first of them in file order.

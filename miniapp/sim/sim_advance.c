@@ -116,13 +116,13 @@ double sim_norm(sim *s, int64_t level)
     device *d = s->dev;
     const field_shape *f = &s->plan.grid.shape;
     if (level <= s->norm_level) /* it came with its step */
-        return sim_most(s->top.comm, s->plan.block_steps > 1
-                                         ? sim_result(s)
-                                         : inkernel_pass_change(s->pass.inkernel, level < s->norm_level));
+        return sim_most(s, s->plan.block_steps > 1
+                               ? sim_result(s)
+                               : inkernel_pass_change(s->pass.inkernel, level < s->norm_level));
     /* what the next step is to overwrite */
     const void *const earlier = s->now.prev ? s->now.prev : s->next.u;
     DEVICE_CALL(d, max_change, f, s->now.u, earlier, field_own(f), s->result, s->streams.stream[0]);
-    return sim_most(s->top.comm, sim_result(s));
+    return sim_most(s, sim_result(s));
 }
 
 void sim_take(sim *s, int64_t steps, bool exchange)

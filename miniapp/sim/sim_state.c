@@ -209,15 +209,15 @@ uint64_t sim_result(sim *s)
     return *s->result_host;
 }
 
-static uint64_t over_ranks(MPI_Comm comm, uint64_t mine, MPI_Op op)
+static uint64_t over_ranks(const sim *s, uint64_t mine, MPI_Op op)
 {
-    MPI_CHECK(ranks_allreduce(&mine, 1, MPI_UINT64_T, op, comm));
+    MPI_CHECK(ranks_allreduce(&mine, 1, MPI_UINT64_T, op, s->top.comm));
     return mine;
 }
 
-double sim_most(MPI_Comm comm, uint64_t mine)
+double sim_most(const sim *s, uint64_t mine)
 {
-    const uint64_t bits = over_ranks(comm, mine, MPI_MAX);
+    const uint64_t bits = over_ranks(s, mine, MPI_MAX);
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -230,7 +230,7 @@ uint64_t sim_fingerprint(sim *s)
     const decomp *dec = &f.grid->dec;
     DEVICE_CALL(d, fingerprint, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result,
                 main_stream(s));
-    return over_ranks(s->top.comm, sim_result(s), MPI_SUM);
+    return over_ranks(s, sim_result(s), MPI_SUM);
 }
 
 int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
@@ -241,7 +241,7 @@ int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
     const decomp *dec = &field.grid->dec;
     /* x - x is NaN for such a cell and 0 for all others */
     DEVICE_CALL(d, max_change, f, field.cells, field.cells, field_own(f), s->result, main_stream(s));
-    if (sim_most(s->top.comm, sim_result(s)) == 0) return 0;
+    if (sim_most(s, sim_result(s)) == 0) return 0;
     const void *const host = sim_host_copy(s);
     uint64_t count = 0, first = UINT64_MAX;
     for (int64_t i = f->nx * f->ny - 1; i >= 0; i--) {
@@ -250,10 +250,10 @@ int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
         first = (uint64_t)((dec->own.y0 + i / f->nx) * dec->nx + dec->own.x0 + i % f->nx);
         count++;
     }
-    first = over_ranks(s->top.comm, first, MPI_MIN);
+    first = over_ranks(s, first, MPI_MIN);
     *first_x = (int64_t)first % dec->nx;
     *first_y = (int64_t)first / dec->nx;
-    return (int64_t)over_ranks(s->top.comm, count, MPI_SUM);
+    return (int64_t)over_ranks(s, count, MPI_SUM);
 }
 
 void sim_inject_fault(sim *s)
