@@ -199,7 +199,7 @@ bool picture_write(MPI_Comm comm, const char *path, const picture *p, sentence *
     double *const pixels = rank == 0 ? CHECK_ALLOC(malloc((size_t)pixels_count * sizeof *pixels)) : NULL;
     add_cells(&r, p->type, p->own, p->data, sums);
     MPI_CHECK(MPI_Reduce(sums, pixels, pixels_count, MPI_DOUBLE, MPI_SUM, 0, comm));
-    int ok = 1;
+    bool ok = true;
     if (rank == 0) {
         picture_scale s = finish_pixels(&r, pixels);
         if (scale && scale->begun && !scale->fixed) { /* it grows */
@@ -212,9 +212,7 @@ bool picture_write(MPI_Comm comm, const char *path, const picture *p, sentence *
     }
     free(sums);
     free(pixels);
-    MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, comm));
-    if (!ok) MPI_CHECK(MPI_Bcast(why->text, SENTENCE_BYTES, MPI_CHAR, 0, comm));
-    return ok;
+    return agree_or_say(ok, why, comm);
 }
 
 /* ---- frames ---- */

@@ -107,9 +107,9 @@ static state_status read_back(attempt *a)
     const state_status status = state_look_at(&a->s, a->number, a->sum[1], &r, &why);
     a->verify_s = timer_now_s() - begin_s;
     if (status == STATE_OK) return STATE_OK;
-    return state_fail(status, &a->why,
-                      "cannot write %s: rank %d read back other values than were written: %.600s", a->path,
-                      a->rank, r.damaged ? r.first.text : why.text);
+    return sentence_fail(status, &a->why,
+                         "cannot write %s: rank %d read back other values than were written: %.600s", a->path,
+                         a->rank, r.damaged ? r.first.text : why.text);
 }
 
 /* ---- begin, write, verify, publish ---- */
@@ -176,8 +176,8 @@ state_status attempt_publish(attempt *a)
     if (!code) code = replace_sync_folder(a->folder);
     if (!code) code = replace_sync_folder(a->dir);
     if (!code && !lock_is_held(a->lock))
-        return state_fail(STATE_IO, &a->why, "cannot write %s: another run has taken its place over",
-                          a->path);
+        return sentence_fail(STATE_IO, &a->why, "cannot write %s: another run has taken its place over",
+                             a->path);
     if (!code) code = state_replace(a->path, a->index);
     if (code) return failed(a, code);
     state_remove_attempt(a->folder); /* of parts, its mark */

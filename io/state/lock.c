@@ -107,7 +107,7 @@ state_status state_is_free(MPI_Comm comm, const char *folder, sentence *why)
     snprintf(path, sizeof path, "%.4000s/" LOCK_NAME, folder);
     const int fd = ranks_mine(comm) == 0 ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        status = state_fail(STATE_BUSY, why, "another run holds %.300s", path);
+        status = sentence_fail(STATE_BUSY, why, "another run holds %.300s", path);
     if (fd >= 0) close(fd);
     return state_agree(comm, status, why);
 }

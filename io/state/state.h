@@ -35,9 +35,6 @@ const char *state_host(char out[STATE_HOST_BYTES]);
 state_status state_agree(MPI_Comm comm, state_status mine, sentence *why);
 /* 0; the user's mistake: CHECK_EXIT_USAGE; else CHECK_EXIT_ENVIRONMENT. */
 int state_exit(state_status status);
-/* Formats why and returns status. */
-state_status state_fail(state_status status, sentence *why, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 /* "cannot WHAT PATH: text of the errno code"; STATE_IO. */
 state_status state_file_failed(const char *what, const char *path, int code, sentence *why);
 /* Opens a regular file for reading. MISSING: there is none; DAMAGED: a pipe or a device; IO. */

@@ -1,9 +1,7 @@
 /* Two states against each other. Neither is ever in memory as a whole: a rank reads its rows of both in
  * pieces of PIECE_BYTES, alone, however each is cut into parts. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/cell.h"
 #include "ranks/check.h"

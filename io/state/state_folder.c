@@ -82,15 +82,15 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
     if (rank > 0) replace_directory_of(folder, sizeof folder, mark);
     while (mark[0] && state_look_again(seen = access(mark, F_OK) != 0 ? errno : 0, &tries)) continue;
     if (seen != 0)
-        status = state_fail(
+        status = sentence_fail(
             STATE_IO, why,
             "rank %d on %s does not see what rank 0 writes to %s: state files need a folder that all "
             "hosts share",
             rank, state_host(host), dir);
     else if (mark[0] && access(folder, W_OK | X_OK) != 0) code = errno;
     if (code)
-        status = state_fail(STATE_IO, why, "rank %d on %s cannot write in %.300s: %s", rank, state_host(host),
-                            folder, strerror(code));
+        status = sentence_fail(STATE_IO, why, "rank %d on %s cannot write in %.300s: %s", rank,
+                               state_host(host), folder, strerror(code));
     status = state_agree(comm, status, why);
     if (rank == 0 && mark[0]) unlink(mark);
     return status;
@@ -231,7 +231,7 @@ state_status state_tidy(const char *dir, const char *file, sentence *why)
     for (const struct dirent *e; d && (e = readdir(d));) {
         path_in(path, dir, e->d_name);
         if (!file && is_step(e) && lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
-            status = state_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
+            status = sentence_fail(STATE_IO, why, "%s is a folder, where a state will be", path);
         if (!is_attempt(e->d_name) || !is_of(e->d_name, file)) continue;
         path_in(mark, path, MARK);
         (void)rmdir(path); /* empty: killed before the mark */

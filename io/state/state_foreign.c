@@ -15,7 +15,7 @@
 
 /* "FILE: dataset NAME " and what is wrong with it. */
 #define MISFIT(q, why, format, ...) \
-    state_fail(STATE_MISSING, why, "%s: dataset %s " format, (q)->path, (q)->dataset, __VA_ARGS__)
+    sentence_fail(STATE_MISSING, why, "%s: dataset %s " format, (q)->path, (q)->dataset, __VA_ARGS__)
 
 static herr_t refuse_link(const char *parent, const char *group, const char *name, const char *object,
                           unsigned *flags, hid_t access, void *unused)
@@ -47,22 +47,22 @@ static state_status read_failed(const state_foreign *q, hid_t how, sentence *why
         const H5Z_filter_t id =
             H5Pget_filter2(how, (unsigned)i, NULL, &values, NULL, sizeof name - 1, name, NULL);
         if (H5Zfilter_avail(id) <= 0)
-            return state_fail(STATE_DAMAGED, why,
-                              "%s: dataset %s needs HDF5's filter %d (%s), which is not here: name its "
-                              "folder in HDF5_PLUGIN_PATH, or h5repack -f NONE where it is",
-                              q->path, q->dataset, (int)id, name);
+            return sentence_fail(STATE_DAMAGED, why,
+                                 "%s: dataset %s needs HDF5's filter %d (%s), which is not here: name its "
+                                 "folder in HDF5_PLUGIN_PATH, or h5repack -f NONE where it is",
+                                 q->path, q->dataset, (int)id, name);
     }
-    return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s are damaged or cut off", q->path,
-                      q->dataset);
+    return sentence_fail(STATE_DAMAGED, why, "%s: the values of dataset %s are damaged or cut off", q->path,
+                         q->dataset);
 }
 
 static state_status read_dataset(hid_t file, hid_t access, const state_foreign *q, void *data, sentence *why)
 {
     STATE_H5_SCOPED const hid_t set = H5Dopen2(file, q->dataset, access);
     if (set < 0)
-        return state_fail(STATE_MISSING, why,
-                          "%s has no dataset %s in itself: h5ls -r %s lists those that it has", q->path,
-                          q->dataset, q->path);
+        return sentence_fail(STATE_MISSING, why,
+                             "%s has no dataset %s in itself: h5ls -r %s lists those that it has", q->path,
+                             q->dataset, q->path);
     STATE_H5_SCOPED const hid_t type = H5Dget_type(set), how = H5Dget_create_plist(set),
                                 space = H5Dget_space(set);
     const H5T_class_t class = H5Tget_class(type);
@@ -82,7 +82,7 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     /* rounded to f32 here: a filter may change the rounding mode in the middle of H5Dread */
     const int64_t cells = box_cells(q->own);
     double *const wide = q->type == DTYPE_F32 ? malloc((size_t)cells * sizeof *wide) : data;
-    if (!wide) return state_fail(STATE_IO, why, "no memory to read %s", q->path);
+    if (!wide) return sentence_fail(STATE_IO, why, "no memory to read %s", q->path);
     const bool ok =
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start + 2 - dims, NULL, count + 2 - dims, NULL) >= 0 &&
         H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, wide) >= 0;
@@ -105,9 +105,9 @@ static state_status read_file(const state_foreign *u, const state_foreign *u_pre
     close(fd);
     if (locked) return state_file_failed("read", u->path, EWOULDBLOCK, why); /* HDF5 1.14 does not say so */
     if (file < 0)
-        return state_fail(STATE_MISSING, why,
-                          H5Fis_hdf5(u->path) > 0 ? "%s is damaged or cut off" : "%s is not an HDF5 file",
-                          u->path);
+        return sentence_fail(STATE_MISSING, why,
+                             H5Fis_hdf5(u->path) > 0 ? "%s is damaged or cut off" : "%s is not an HDF5 file",
+                             u->path);
     H5Pset_elink_cb(access, refuse_link, NULL);
     status = read_dataset(file, access, u, data, why);
     if (status != STATE_OK || !prev) return status;
@@ -135,7 +135,7 @@ static state_status read_state(const state_info *s, const state_foreign *q, void
     if (status != STATE_OK) return status;
     if (s->type == q->type) return state_read(s, i, q->own, data, why);
     void *const other = malloc((size_t)cells * dtype_bytes(s->type) + 1);
-    if (!other) return state_fail(STATE_IO, why, "no memory to read %s", q->path);
+    if (!other) return sentence_fail(STATE_IO, why, "no memory to read %s", q->path);
     status = state_read(s, i, q->own, other, why);
     (void)fp_default();
     for (int64_t k = 0; k < cells && status == STATE_OK; k++) {

@@ -76,7 +76,8 @@ static hid_t new_file(const char *path)
 /* errno was 0 before: HDF5 keeps what the system said. */
 static state_status h5_failed(const char *path, sentence *why)
 {
-    return state_fail(STATE_IO, why, "cannot write %s: %s", path, errno ? strerror(errno) : "HDF5 refused");
+    return sentence_fail(STATE_IO, why, "cannot write %s: %s", path,
+                         errno ? strerror(errno) : "HDF5 refused");
 }
 
 /* The cells of one part. Every byte is written by its owner: HDF5 need not fill it first. */

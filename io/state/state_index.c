@@ -182,7 +182,7 @@ static state_status read_index(int fd, state_info *s, sentence *why)
     (void)sscanf(found, TRAILER, &at, &table, &structure);
     put_trailer(line, at, table, structure);
     if (!code && strcmp(line, found) != 0)
-        return state_fail(
+        return sentence_fail(
             STATE_DAMAGED, why,
             "%s is not a whole state of weft: it does not end in a state's trailer (jobs/state makes "
             "one of an older version's file, or of one that another program changed)",
@@ -192,8 +192,8 @@ static state_status read_index(int fd, state_info *s, sentence *why)
     if (!code) code = state_structure_crc(s, cells_in_index(s), fd, (int64_t)at, &found_structure);
     if (code && code != EBADMSG) return state_file_failed("read", s->path, code, why);
     if (!code && found_structure == structure) return STATE_OK;
-    return state_fail(STATE_DAMAGED, why,
-                      "%s is damaged: its index has another CRC-32C than its trailer says", s->path);
+    return sentence_fail(STATE_DAMAGED, why,
+                         "%s is damaged: its index has another CRC-32C than its trailer says", s->path);
 }
 
 state_status state_index_read(const char *path, state_info *s, sentence *why)
@@ -252,9 +252,9 @@ state_status state_open(MPI_Comm comm, const char *path, state_info *s, sentence
     memset(s, 0, sizeof *s);
     state_status status = reads ? state_index_read(path, s, why) : STATE_OK;
     if (reads && status == STATE_OK && named >= 0 && named != s->step)
-        status = state_fail(STATE_DAMAGED, why,
-                            "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64, path,
-                            s->step, named);
+        status = sentence_fail(STATE_DAMAGED, why,
+                               "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64,
+                               path, s->step, named);
     status = state_agree(comm, status, why);
     if (status != STATE_OK) return status;
     state_part *const part = s->part;

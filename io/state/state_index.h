@@ -3,7 +3,6 @@
 #pragma once
 
 #include <hdf5.h>
-#include <stddef.h>
 
 #include "state/state.h"
 

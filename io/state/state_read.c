@@ -54,14 +54,14 @@ static state_status open_part(const state_info *s, int k, int *fd, sentence *why
     int code = *fd < 0 ? errno : 0;
     const bool missing = code == ENOENT || code == ENOTDIR;
     if (missing && !s->folder[0]) /* rank 0 has read it */
-        return state_fail(STATE_MISSING, why, "%s: no such file", path);
+        return sentence_fail(STATE_MISSING, why, "%s: no such file", path);
     const char *const fault = missing ? "is not there" : code ? NULL : find_fault(s, k, *fd, &code);
     if (!fault && !code) return STATE_OK;
     if (*fd >= 0) close(*fd);
     if (!fault)
-        return state_fail(STATE_IO, why, "%.700s: %s cannot be read: %s", s->path, say_part(s, k, part),
-                          strerror(code));
-    return state_fail(STATE_DAMAGED, why, "%s %s", say_part(s, k, part), fault);
+        return sentence_fail(STATE_IO, why, "%.700s: %s cannot be read: %s", s->path, say_part(s, k, part),
+                             strerror(code));
+    return sentence_fail(STATE_DAMAGED, why, "%s %s", say_part(s, k, part), fault);
 }
 
 /* ---- blocks: rows of a part's rectangle, or a piece of one, which lie together in its file ---- */
@@ -85,11 +85,11 @@ static state_status read_block(const state_info *s, int k, int i, int64_t n, int
     char part[PART_BYTES];
     const int code = replace_pread(fd, buffer, bytes, at);
     if (code)
-        return state_fail(STATE_IO, why, "%.600s: %s cannot be read: %s", s->path, say_part(s, k, part),
-                          strerror(code));
+        return sentence_fail(STATE_IO, why, "%.600s: %s cannot be read: %s", s->path, say_part(s, k, part),
+                             strerror(code));
     const uint32_t crc = crc32c(0, buffer, bytes);
     if (crc == wanted) return STATE_OK;
-    return state_fail(
+    return sentence_fail(
         STATE_DAMAGED, why,
         "%s%sblock %" PRId64 ", %s %" PRId64 " .. %" PRId64 " of /fields/%s: CRC-32C %08x instead of %08x",
         s->folder[0] ? say_part(s, k, part) : "", s->folder[0] ? ", " : "", n, rows ? "rows" : "columns",
@@ -132,7 +132,7 @@ static state_status read_from_part(const state_info *s, int k, int i, box wanted
 static state_status is_damaged(const state_info *s, sentence *why)
 {
     const sentence copy = *why;
-    return state_fail(STATE_DAMAGED, why, "%.600s is damaged: %s", s->path, copy.text);
+    return sentence_fail(STATE_DAMAGED, why, "%.600s is damaged: %s", s->path, copy.text);
 }
 
 state_status state_read(const state_info *s, int i, box cells, void *data, sentence *why)
@@ -187,7 +187,8 @@ state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sent
 {
     uint64_t found[STATE_FIELDS_MAX] = { 0 };
     if (!fits(s, l))
-        return state_fail(STATE_DAMAGED, why, "%s is damaged: its fields are not those of its deck", s->path);
+        return sentence_fail(STATE_DAMAGED, why, "%s is damaged: its fields are not those of its deck",
+                             s->path);
     state_status status = STATE_OK;
     for (int i = 0; i < l->fields && status == STATE_OK; i++) {
         const state_cells *f = &l->field[i];

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -27,18 +26,9 @@ state_status state_agree(MPI_Comm comm, state_status mine, sentence *why)
     return (state_status)agree_worst((int)mine, why, comm);
 }
 
-state_status state_fail(state_status status, sentence *why, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    sentence_set_list(why, format, args);
-    va_end(args);
-    return status;
-}
-
 state_status state_file_failed(const char *what, const char *path, int code, sentence *why)
 {
-    return state_fail(STATE_IO, why, "cannot %s %s: %s", what, path, strerror(code));
+    return sentence_fail(STATE_IO, why, "cannot %s %s: %s", what, path, strerror(code));
 }
 
 state_status state_file_open(const char *path, int *fd, sentence *why)
@@ -48,10 +38,11 @@ state_status state_file_open(const char *path, int *fd, sentence *why)
     const int code = *fd < 0 || fstat(*fd, &info) != 0 ? errno : 0;
     if (!code && S_ISREG(info.st_mode)) return STATE_OK;
     if (*fd >= 0) close(*fd);
-    if (code == ENOENT || code == ENOTDIR) return state_fail(STATE_MISSING, why, "%s: no such file", path);
+    if (code == ENOENT || code == ENOTDIR) return sentence_fail(STATE_MISSING, why, "%s: no such file", path);
     if (code) return state_file_failed("read", path, code, why);
-    if (S_ISDIR(info.st_mode)) return state_fail(STATE_MISSING, why, "%s is a directory, not a file", path);
-    return state_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
+    if (S_ISDIR(info.st_mode))
+        return sentence_fail(STATE_MISSING, why, "%s is a directory, not a file", path);
+    return sentence_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
 }
 
 enum { SEEN_WITHIN_S = 10, SEEN_TRIES = 200 };

@@ -174,10 +174,10 @@ static state_status learn_fingerprints(state_writer *w)
     for (int i = 0; i < w->a.s.fields; i++) {
         f[i].fingerprint = wanted[i];
         if (w->a.o.verify == STATE_VERIFY_FULL && found[i] != wanted[i])
-            return state_fail(STATE_DAMAGED, &w->a.why,
-                              "cannot write %s: /fields/%s was read back with fingerprint %016" PRIx64
-                              ", but had %016" PRIx64 " on its device",
-                              w->a.path, f[i].name, found[i], wanted[i]);
+            return sentence_fail(STATE_DAMAGED, &w->a.why,
+                                 "cannot write %s: /fields/%s was read back with fingerprint %016" PRIx64
+                                 ", but had %016" PRIx64 " on its device",
+                                 w->a.path, f[i].name, found[i], wanted[i]);
     }
     return STATE_OK;
 }

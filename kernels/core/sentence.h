@@ -31,6 +31,8 @@ __attribute__((format(printf, 2, 3))) static inline void sentence_set(sentence *
 
 /* Sets the sentence and is false, as the answer of a function that refuses. */
 #define sentence_refuse(...) (sentence_set(__VA_ARGS__), false)
+/* The same of a function whose answer is a status. */
+#define sentence_fail(status, ...) (sentence_set(__VA_ARGS__), status)
 
 /* Appends to the sentence. */
 __attribute__((format(printf, 2, 3))) static inline void sentence_add(sentence *s, const char *format, ...)

@@ -15,7 +15,6 @@
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "state/state.h"
-#include "topology/topology.h"
 
 static int rank;
 

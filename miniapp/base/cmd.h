@@ -5,8 +5,6 @@
 
 #include <stdbool.h>
 
-#include "core/sentence.h"
-
 /* An option of a command, beside --help and --version; it stands beside the function that reads it. A name of
  * NULL ends them. */
 typedef struct cmd_option {

@@ -20,10 +20,11 @@ enum { RECORD_SCHEMA = 1 };
 #endif
 const char version_number[] = WEFT_VERSION, version_git[] = WEFT_GIT;
 
-json_t *machine_record(const char *command, json_t *started)
+json_t *machine_record(const char *command)
 {
-    return json_pack("{s:i, s:s, s:s, s:s, s:o, s:O}", "schema", RECORD_SCHEMA, "program", "weft", "version",
-                     version_number, "git", version_git, "command", record_text(command), "started", started);
+    return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o}", "schema", RECORD_SCHEMA, "program", "weft", "version",
+                     version_number, "git", version_git, "command", record_text(command), "started",
+                     record_now());
 }
 
 const char *machine_hdf5_version(void)

@@ -9,8 +9,8 @@
 extern const char version_number[]; /* "1.0.0" */
 extern const char version_git[];    /* "a1b2c3d", "a1b2c3d-dirty"; "unknown" outside checkouts and archives */
 
-/* {schema, program, version, git, command, started}; takes a reference of its own to started. */
-json_t *machine_record(const char *command, json_t *started);
+/* {schema, program, version, git, command, started}, started now. */
+json_t *machine_record(const char *command);
 
 /* The HDF5 library in use: "1.10.8". */
 const char *machine_hdf5_version(void);

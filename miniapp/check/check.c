@@ -218,14 +218,13 @@ static int check_device(topology *top, device *d, const check_request *ask, int 
     if (status == 0 && top->rank == 0) status = may_begin(ask, d, &r, &why);
     if ((status = agree_worst(status, &why, top->comm)) != 0) return cmd_say(status, "%s", why.text);
     char *command = cmd_text(argc, argv);
-    json_t *started = record_now(), *head = machine_record(command, started), *machine = machine_json(top, d);
+    json_t *head = machine_record(command), *machine = machine_json(top, d);
     if (machine) json_object_set_new(head, "machine", machine);
     check_open(&c, top, d, ask, begin_s);
     watchdog_start(ask->stall_limit_s, true);
     status = run_rounds(&c, head, &r);
     check_close(&c);
     json_decref(head);
-    json_decref(started);
     free(command);
     return status;
 }

@@ -74,14 +74,12 @@ static int climb_part(benching *g, bool together, const char *command)
     if (!together) part.comm = MPI_COMM_SELF;
     if (!together) part.ranks = 1;
     bool ok = true;
-    json_t *started = record_now();
-    g->head = machine_record(command, started);
+    g->head = machine_record(command);
     g->machine = machine_json(&part, g->bench.d);
     for (int i = 0; i < g->ask->items && ok; i++)
         if (bench_together(g->ask->item[i].family) == together) ok = climb(g, &g->ask->item[i], part.comm);
     json_decref(g->head);
     json_decref(g->machine);
-    json_decref(started);
     return ok ? 0 : cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", g->why.text);
 }
 

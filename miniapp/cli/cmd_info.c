@@ -1,8 +1,6 @@
 /* weft info: what this build, this MPI and the devices of these ranks offer. Everything is put into one JSON
  * object first; the table for people is read from that, so that the two never differ. */
-#include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cmd.h"

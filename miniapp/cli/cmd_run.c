@@ -1,13 +1,12 @@
 /* weft run: deck in; fields computed, checkpointed, verified; table and record out. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cmd.h"
+#include "base/machine.h"
 #include "config/request.h"
 #include "core/fp.h"
 #include "device/nvtx.h"
-#include "output/record.h"
 #include "plan/plan.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
@@ -23,12 +22,7 @@ typedef struct run {
     clock_steps ticks;
     saver checkpoints;
     report report;
-    double start_s; /* when this command began */
-    double mpi_s;   /* MPI_Init, and reading the deck */
-    double calibrate_s, initialise_s, writer_s;
-    double start_up_s; /* all of it, to the first step */
-    double verify_s, output_s;
-    double run_s;                /* all of it, to the verdict */
+    double start_s;              /* when this command began */
     double power[POWER_NUMBERS]; /* of this rank's GPU, beside the loop */
 } run;
 
@@ -50,8 +44,8 @@ static int start_level(run *r, sentence *why)
     sim *s = &r->sim;
     bool loaded = false;
     if (r->ask.restart) {
-        const int status = restart(s, &r->ask, NULL, &loaded, why);
-        if (status != 0) return status;
+        const state_status status = restart(s, &r->ask, NULL, &loaded, why);
+        if (status != STATE_OK) return state_exit(status);
         if (loaded) watchdog_checkpoint(r->ask.restart, s->level);
         if (loaded && !r->ask.quiet)
             cmd_say(0, "restarted from step %lld%s", (long long)s->level,
@@ -61,42 +55,14 @@ static int start_level(run *r, sentence *why)
     return loaded ? 0 : sim_initialise(s, why);
 }
 
-/* This rank's seconds, until gather_report. Time that no norm, checkpoint or series took is the steps'. */
-static void set_phases(run *r, const loop_result *l)
-{
-    const sim_create_seconds *c = &r->sim.created;
-    const double stall_s = r->report.checkpoints.stall_s, series_s = r->checkpoints.series_s;
-    const report_phase all[REPORT_PHASES] = {
-        { "run", 0, { .mean = r->run_s } },
-        { "start_up", 1, { .mean = r->start_up_s } },
-        { "mpi", 2, { .mean = r->mpi_s } },
-        { "device", 2, { .mean = c->device_s } },
-        { "fields", 2, { .mean = c->fields_s } },
-        { "transport", 2, { .mean = c->transport_s } },
-        { "passes", 2, { .mean = c->passes_s } },
-        { "tune", 2, { .mean = c->tune_s } },
-        { "calibrate", 2, { .mean = r->calibrate_s } },
-        { "initialise", 2, { .mean = r->initialise_s } },
-        { "writer", 2, { .mean = r->writer_s } },
-        { "loop", 1, { .mean = l->loop_s } },
-        { "steps", 2, { .mean = l->loop_s - l->norm_s - stall_s - series_s } },
-        { "norm", 2, { .mean = l->norm_s } },
-        { "checkpoint", 2, { .mean = stall_s } },
-        { "series", 2, { .mean = series_s } },
-        { "output", 1, { .mean = r->output_s } },
-        { "verify", 1, { .mean = r->verify_s } },
-    };
-    memcpy(r->report.phase, all, sizeof all);
-}
-
-/* Reduces the numbers of all ranks, all together. A checkpoint's seconds are those of its slowest rank. */
-static void gather_report(run *r, const loop_result *l)
+/* Reduces the numbers of all ranks. A checkpoint's seconds are those of its slowest rank. */
+static void gather_report(run *r)
 {
     sim *s = &r->sim;
+    const MPI_Comm comm = s->top.comm;
     report *out = &r->report;
-    double mine[TIMER_SPREADS_MAX];
-    timer_spread all[TIMER_SPREADS_MAX], *of = all;
-    int n = 0;
+    double *const spent_s = s->phase_s;
+    timer_spread power[POWER_NUMBERS];
     double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s,
                                 &out->checkpoints.verify_s, &out->checkpoints.stall_s };
     const clock_steps *t = &r->ticks;
@@ -108,25 +74,19 @@ static void gather_report(run *r, const loop_result *l)
     if (t->total_steps > 0) out->steps.s.mean = t->total_s / (double)t->total_steps;
     const state_writer *const w = r->checkpoints.writer[SAVER_CHECKPOINTS];
     if (w) out->checkpoints = state_writer_stats(w);
-    out->steps_run = l->steps_run;
-    out->last_change = l->last_change;
-    const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
-    const double passes_per_step =
-        counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
-    set_phases(r, l);
-    for (int i = 0; i < REPORT_PHASES; i++) mine[n++] = out->phase[i].seconds.mean;
-    for (int i = 0; i < 4; i++) mine[n++] = *seconds[i];
-    for (int i = 0; i < POWER_NUMBERS; i++) mine[n++] = r->power[i];
-    mine[n++] = sim_bytes_moved_per_pass(s) * passes_per_step;
-    mine[n++] = t->total_steps > 0 ? out->steps.s.mean : 0;
-    timer_spreads(mine, all, n, s->top.comm);
-    for (int i = 0; i < REPORT_PHASES; i++) out->phase[i].seconds = *of++;
-    for (int i = 0; i < 4; i++) *seconds[i] = (of++)->max;
+    const double steps_run = (double)out->loop.steps_run;
+    spent_s[PHASE_CHECKPOINT] = out->checkpoints.stall_s;
+    spent_s[PHASE_STEPS] =
+        spent_s[PHASE_LOOP] - spent_s[PHASE_NORM] - spent_s[PHASE_CHECKPOINT] - spent_s[PHASE_SERIES];
+    timer_spreads(spent_s, out->phase, PHASES, comm);
+    for (int i = 0; i < 4; i++) *seconds[i] = timer_slowest_s(*seconds[i], comm);
+    timer_spreads(r->power, power, POWER_NUMBERS, comm);
     out->power =
-        power_of(of, l->loop_s, (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l->steps_run);
-    of += POWER_NUMBERS;
-    out->bytes_moved_per_step = (of++)->sum;
-    MPI_CHECK(ranks_bcast(&out->steps, sizeof out->steps, MPI_BYTE, of->max_rank, s->top.comm));
+        power_of(power, spent_s[PHASE_LOOP], (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * steps_run);
+    const double moved_bytes = sim_bytes_moved_per_pass(s) * (double)s->passes;
+    out->bytes_moved_per_step = timer_over_ranks(moved_bytes, comm).sum / steps_run;
+    const int slowest = timer_over_ranks(t->total_steps > 0 ? out->steps.s.mean : 0, comm).max_rank;
+    MPI_CHECK(ranks_bcast(&out->steps, sizeof out->steps, MPI_BYTE, slowest, comm));
 }
 
 /* Prints the notes on keys that the deck sets; the table has the others. */
@@ -158,32 +118,29 @@ static void note_results(sim *s, const loop_result *l)
 }
 
 /* From the end of the loop to the exit status. */
-static int finish(run *r, const loop_result *l, sentence *why)
+static int finish(run *r, sentence *why)
 {
     sim *s = &r->sim;
+    const loop_result *l = &r->report.loop;
     double mark_s = timer_now_s();
     enter(r, "output");
     const bool written = saver_end(&r->checkpoints, why) &&
                          (!r->ticks.timeline || clock_trace(&r->ticks, s->cfg->output.trace, why));
-    int status = written ? 0 : CHECK_EXIT_ENVIRONMENT;
-    r->output_s = timer_lap_s(&mark_s);
-    if (status != 0) fail(status, why->text);
+    int status = written ? 0 : fail(CHECK_EXIT_ENVIRONMENT, why->text);
+    s->phase_s[PHASE_OUTPUT] = timer_lap_s(&mark_s);
     enter(r, "verify");
     sim_inject_fault(s);
     r->report.fingerprint = sim_fingerprint(s);
     r->report.verdict = verify_level(s);
-    r->verify_s = timer_lap_s(&mark_s);
-    r->run_s = mark_s - r->start_s;
-    gather_report(r, l);
+    s->phase_s[PHASE_VERIFY] = timer_lap_s(&mark_s);
+    s->phase_s[PHASE_RUN] = mark_s - r->start_s;
+    gather_report(r);
     const int notes = s->plan.notes;
     note_results(s, l);
     say_notes(s, notes);
     const bool recorded = report_record(s, &r->report, r->ask.deck_text, why);
     if (!r->ask.quiet) report_print(s, &r->report);
-    if (!recorded) {
-        status = CHECK_EXIT_ENVIRONMENT;
-        fail(status, why->text);
-    }
+    if (!recorded) status = fail(CHECK_EXIT_ENVIRONMENT, why->text);
     /* Wins over an output that could not be written: the checkpoint is there, and the run that goes on
      * from it looks at its outputs first. */
     if (l->end == LOOP_STOPPED || l->end == LOOP_OUT_OF_TIME)
@@ -200,10 +157,13 @@ static int run_it(run *r)
     sim *s = &r->sim;
     r->checkpoints = (saver){ .sim = s, .ticks = &r->ticks, .deck_text = r->ask.deck_text };
     watchdog_start(r->ask.cfg.run.stall_limit_s, false);
+    double mark_s = timer_now_s();
     int status = sim_create(s, &r->ask.cfg, !r->ask.dry_run, &why);
     if (status != 0) return fail(status, why.text);
-    if (r->ask.ignored[0])
-        plan_add_note(&s->plan, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
+    s->phase_s[PHASE_MPI] = mark_s - r->start_s;
+    const char *const ignored = r->ask.ignored.text;
+    if (ignored[0])
+        plan_add_note(&s->plan, true, "not used by this kind, grid and initial value: %s", ignored);
     status = saver_check_folders(&r->checkpoints, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.dry_run) {
@@ -214,32 +174,32 @@ static int run_it(run *r)
     if (!r->ask.quiet) report_print_head(s, &r->report);
     enter(r, "tune");
     sim_trial_choose_variant(s);
-    double mark_s = timer_now_s();
+    mark_s = timer_now_s();
     sim_prepare_steps(s); /* of the variant just chosen */
     enter(r, "calibrate");
     (void)nvml_read(s->dev->uuid); /* the first call opens the library, which takes a tenth of a second:
                                     * not beside the loop */
     r->report.calibration = calibrate(s);
-    r->calibrate_s = timer_lap_s(&mark_s);
+    s->phase_s[PHASE_CALIBRATE] = timer_lap_s(&mark_s);
     enter(r, "initialise");
     const int notes = s->plan.notes;
     status = start_level(r, &why);
     say_notes(s, notes);
-    r->initialise_s = timer_lap_s(&mark_s);
+    s->phase_s[PHASE_INITIALISE] = timer_lap_s(&mark_s);
     if (status == 0) status = saver_open(&r->checkpoints, r->ask.restart != NULL, &why);
-    r->writer_s = timer_lap_s(&mark_s);
+    s->phase_s[PHASE_WRITER] = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why.text);
 
     const bool traced = s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes == 0;
     clock_create(&r->ticks, s->dev, s->streams.stream[0], traced ? &s->top : NULL, s->plan.streams);
-    if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
-    r->start_up_s = timer_now_s() - r->start_s;
+    if (r->ask.explain && s->top.rank == 0) plan_explain(&s->plan, "");
+    s->phase_s[PHASE_START_UP] = timer_now_s() - r->start_s;
     enter(r, "steps");
     const nvml_reading before = nvml_read(s->dev->uuid);
-    const loop_result l = loop_run(&r->checkpoints, r->start_s, r->report.calibration.ceiling_bytes_per_s);
-    if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, r->checkpoints.why.text);
+    r->report.loop = loop_run(&r->checkpoints, r->start_s, r->report.calibration.ceiling_bytes_per_s);
+    if (r->report.loop.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, r->checkpoints.why.text);
     power_read(r->power, s->top.speaks_for_device, before, nvml_read(s->dev->uuid));
-    return finish(r, &l, &why);
+    return finish(r, &why);
 }
 
 int cmd_run(int argc, char **argv)
@@ -252,15 +212,13 @@ int cmd_run(int argc, char **argv)
 
     run *r = CHECK_ALLOC(calloc(1, sizeof *r));
     r->start_s = start_s;
-    char *command = cmd_text(argc, argv);
-    r->report.command = command;
-    r->report.started = record_now();
+    r->report.command = cmd_text(argc, argv);
+    r->report.head = machine_record(r->report.command);
     int status = request_make(&r->ask, argc, argv, &why) ? 0 : CHECK_EXIT_USAGE;
     if (status == 0)
         status = r->ask.json ? plan_print_json(&r->ask, &why) : request_check_outputs(&r->ask, &why);
     if (status != 0) (void)fail(status, why.text);
     else if (!r->ask.json) {
-        r->mpi_s = timer_now_s() - start_s;
         status = run_it(r);
         enter(r, NULL);
         clock_destroy(&r->ticks);
@@ -268,9 +226,9 @@ int cmd_run(int argc, char **argv)
         sim_destroy(&r->sim);
         watchdog_stop();
     }
-    json_decref(r->report.started);
+    json_decref(r->report.head);
     request_free(&r->ask);
-    free(command);
+    free(r->report.command);
     free(r);
     return cmd_end(status);
 }

@@ -207,8 +207,7 @@ static bool check_grid(const checking *k)
     const boundary *b = &c->grid.sides;
     const kind_row *row = config_kind_of(c);
     if (row->by_lines && !config_two_d(c))
-        return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more",
-                      kind_name(c->problem.kind));
+        return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more", kind_name(c->problem.kind));
     if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
         return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld",
                       (long long)c->grid.ny, (long long)(((int64_t)1 << 60) / c->grid.ny));
@@ -217,11 +216,10 @@ static bool check_grid(const checking *k)
             check_axis(k, &b->y_low, &b->y_high, c->grid.ny, "grid.y_low", "grid.y_high", "grid.ny"));
 }
 
-/* Periodic and neumann axes have modes 0 .. n-1, those with a dirichlet side 1 .. n. */
 static bool check_mode(const checking *k, const char *key, int64_t *mode, const boundary_side *low,
                        const boundary_side *high, int64_t n)
 {
-    const int64_t first = low->kind == BOUNDARY_DIRICHLET || high->kind == BOUNDARY_DIRICHLET ? 1 : 0;
+    const int64_t first = config_first_mode(low->kind, high->kind);
     const int64_t last = n - 1 + first;
     const bool used = config_uses(k->c, config_table_find(key)->use);
     if (!given(k, key) || !used) *mode = last < 1 ? 0 : 1;
@@ -265,8 +263,7 @@ static bool check_output(const checking *k)
             "allowed: picture_low (%g) below picture_high (%g), or the same for the range of the cells",
             c->output.picture_low, c->output.picture_high);
     if (c->output.picture[0] && !frames_png(c->output.picture))
-        return refuse(k, "output.picture",
-                      "allowed is a name that ends in .png, since PNG is written");
+        return refuse(k, "output.picture", "allowed is a name that ends in .png, since PNG is written");
     if (!given(k, "output.series") && !c->output.picture[0])
         snprintf(c->output.series, sizeof c->output.series, "series");
     if (c->output.every > 0 && c->output.series[0] && strcmp(c->output.series, c->checkpoint.dir) == 0)
@@ -283,7 +280,7 @@ static bool settle(const checking *k)
     if (!WEFT_SIM) return true;
     c->run.threads = 1;
     c->run.feed = CONFIG_FEED_SERIAL;
-    c->run.tune = CONFIG_TUNE_OFF;
+    c->run.tune = false;
     c->run.stall_limit_s = 0;
     c->checkpoint.async = false;
     return true;

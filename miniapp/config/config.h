@@ -16,6 +16,7 @@
 #include "core/stencil.h"
 #include "deck/deck.h"
 #include "state/state_write.h"
+#include "topology/topology.h"
 #include "transports/transport.h"
 
 typedef enum config_initial {
@@ -25,7 +26,6 @@ typedef enum config_initial {
     CONFIG_INITIAL_ZERO,
     CONFIG_INITIAL_FILE
 } config_initial;
-typedef enum config_device { CONFIG_DEVICE_AUTO, CONFIG_DEVICE_HOST, CONFIG_DEVICE_CUDA } config_device;
 typedef enum config_memory { CONFIG_MEMORY_AUTO, CONFIG_MEMORY_DEVICE, CONFIG_MEMORY_HOST } config_memory;
 typedef enum config_feed {
     CONFIG_FEED_AUTO,
@@ -33,7 +33,6 @@ typedef enum config_feed {
     CONFIG_FEED_SERIAL,
     CONFIG_FEED_GRAPH
 } config_feed;
-typedef enum config_tune { CONFIG_TUNE_OFF, CONFIG_TUNE_ON } config_tune;
 typedef enum config_progress {
     CONFIG_PROGRESS_AUTO,
     CONFIG_PROGRESS_ON,
@@ -68,13 +67,13 @@ typedef struct config {
         int64_t norm_every;                   /* resolved: 1 with a tolerance unless given */
     } time;
     struct {
-        config_device device;
+        topology_choice device;
         config_memory memory;
         int64_t device_memory_bytes;          /* per rank; 0: what is free */
         transport_kind transport;
         config_feed feed;
         int streams, fuse, threads, ranks_x, ranks_y; /* 0 = choose */
-        config_tune tune;
+        int tune; /* as a bool */
         double wall_limit_s;                       /* 0: SLURM_JOB_END_TIME, where it is set */
         double stall_limit_s;                      /* 0: nothing watches */
     } run;
@@ -84,7 +83,7 @@ typedef struct config {
         int keep, keep_every, writers; /* writers 0: choose */
         int async; /* as a bool */
         config_on_error on_error;
-        state_verify_how verify; /* resolved: by the bytes of a state file unless given */
+        state_verify_how verify;
     } checkpoint;
     struct {
         char record[4096], final[4096], picture[4096], trace[4096], series[4096]; /* "" = none */
@@ -99,6 +98,12 @@ static inline const kind_row *config_kind_of(const config *c) { return kind_of(c
 /* Is what comes every so many steps due at this level? every: norm_every, checkpoint.every, output.every. */
 static inline bool config_due(int64_t every, int64_t level) { return every > 0 && level % every == 0; }
 
+/* An axis of n cells has n modes: from 0 on, with a dirichlet side from 1 on. */
+static inline int64_t config_first_mode(boundary_kind low, boundary_kind high)
+{
+    return low == BOUNDARY_DIRICHLET || high == BOUNDARY_DIRICHLET ? 1 : 0;
+}
+
 /* Defaults, then the deck, then what follows from them (radius, stability limits, modes in range, sides in
  * pairs). False with one sentence in why: key, value, what is allowed. Does not look at files, devices or
  * rank counts. */
@@ -106,13 +111,14 @@ bool config_from_deck(config *c, const deck *d, sentence *why);
 
 /* "problem.order, problem.seed": the keys of [problem], [grid] and [time] that the deck gives another value
  * than the default and that this kind, grid or initial value does not use; "" if there is none. */
-void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes);
+void config_ignored_keys(const config *c, const deck *d, sentence *keys);
 
 /* The resolved deck as text: every key with its value, sections in order; config_from_deck of it gives the
  * same config. The caller frees. */
 char *config_to_text(const config *c);
-/* Adds the resolved values of the keys with this prefix ("run.") to o, named without their section. */
-void config_add_json(json_t *o, const config *c, const char *prefix);
+/* Adds the resolved values of the keys with this prefix ("run.") to o, named without their section; returns
+ * o. */
+json_t *config_add_json(json_t *o, const config *c, const char *prefix);
 /* The size of the fields in a state file. */
 double config_state_bytes(const config *c);
 /* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree there. */

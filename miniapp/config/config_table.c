@@ -15,7 +15,6 @@
 
 static const char *const dtypes[] = { "f32", "f64", NULL };
 static const char *const initials[] = { "mode", "random", "gaussian", "zero", NULL };
-static const char *const devices[] = { "auto", "host", "cuda", NULL };
 static const char *const memories[] = { "auto", "device", "host", NULL };
 static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
 static const char *const tunes[] = { "off", "on", NULL };
@@ -79,7 +78,7 @@ const cmd_key config_table[] = {
       .use = CONFIG_USE_STENCIL, .unused = "0", .unit = "steps", .most = STEPS_MAX,
       .help = "steps between measurements of max |next - u|; 0: never" },
 
-    { "run.device", CMD_KEY_WORD, AT(run.device), .preset = "auto", .word = devices,
+    { "run.device", CMD_KEY_WORD, AT(run.device), .preset = "auto", .word = topology_choice_words,
       .help = "where fields live; auto: GPUs, or the host where neither job nor machine has any" },
     { "run.memory", CMD_KEY_WORD, AT(run.memory), .preset = "auto", .word = memories,
       .help = "where cells are between steps; auto: host, through which rows stream, if they do not fit" },
@@ -116,22 +115,19 @@ const cmd_key config_table[] = {
     { "checkpoint.keep", CMD_KEY_INT, AT(checkpoint.keep), .preset = "2", .unit = "files",
       .most = 1000000, .help = "how many of the newest to keep; 0: all" },
     { "checkpoint.keep_every", CMD_KEY_INT, AT(checkpoint.keep_every), .preset = "0", .unit = "files",
-      .most = 1000000,
-      .help = "keep those of multiples of N * checkpoint.every as well; 0: none" },
+      .most = 1000000, .help = "keep those of multiples of N * checkpoint.every as well; 0: none" },
     { "checkpoint.writers", CMD_KEY_INT, AT(checkpoint.writers), .preset = "0", .unit = "ranks",
       .most = 1 << 24,
       .help = "how many ranks write a part of a state each; 1: one file; 0: one per 64 MiB, at most 256" },
     { "checkpoint.async", CMD_KEY_WORD, AT(checkpoint.async), .preset = "true",
       .word = (const char *const[]){ "false", "true", NULL }, .allowed = "true or false",
       .help = "each rank writes in a thread while time steps go on; false: the steps wait for the file" },
-    { "checkpoint.on_error", CMD_KEY_WORD, AT(checkpoint.on_error), .preset = "stop",
-      .word = on_errors, .help = "what to do when a checkpoint cannot be written; older ones stay" },
-    { "checkpoint.verify", CMD_KEY_WORD, AT(checkpoint.verify),
-      .preset = "full", .word = verifies,
+    { "checkpoint.on_error", CMD_KEY_WORD, AT(checkpoint.on_error), .preset = "stop", .word = on_errors,
+      .help = "what to do when a checkpoint cannot be written; older ones stay" },
+    { "checkpoint.verify", CMD_KEY_WORD, AT(checkpoint.verify), .preset = "full", .word = verifies,
       .help = "what to read back before a file gets its name: everything, or nothing" },
 
-    { "output.record", CONFIG_PATH, AT(output.record), .preset = "results.jsonl",
-      .allowed = "a path or none",
+    { "output.record", CONFIG_PATH, AT(output.record), .preset = "results.jsonl", .allowed = "a path or none",
       .help = "one JSON line per run, appended: to a file, a pipe, a device or through a link" },
     { "output.final", CONFIG_PATH, AT(output.final), .preset = "none", .allowed = "a path or none",
       .help = "the last state, in the checkpoint format" },

@@ -83,7 +83,7 @@ char *config_to_text(const config *c)
     return terminal_text_take(&text);
 }
 
-void config_add_json(json_t *o, const config *c, const char *prefix)
+json_t *config_add_json(json_t *o, const config *c, const char *prefix)
 {
     for (size_t i = 0; i < config_table_count; i++) {
         const cmd_key *const row = &config_table[i];
@@ -96,6 +96,7 @@ void config_add_json(json_t *o, const config *c, const char *prefix)
         json_object_set_new(o, strchr(row->key, '.') + 1, v);
         free(text);
     }
+    return o;
 }
 
 const char *config_first_difference(const config *a, const config *b)
@@ -114,17 +115,16 @@ const char *config_first_difference(const config *a, const config *b)
 }
 
 /* A value that is the default is no request: a resolved deck has every key. */
-void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes)
+void config_ignored_keys(const config *c, const deck *d, sentence *keys)
 {
-    size_t used = 0;
-    keys[0] = '\0';
-    for (size_t i = 0; i < config_table_count && used < keys_bytes; i++) {
+    keys->text[0] = '\0';
+    for (size_t i = 0; i < config_table_count; i++) {
         const cmd_key *const row = &config_table[i];
         const deck_entry *const e = deck_find(d, row->key);
         if (!e || config_uses(c, row->use)) continue;
         char *const resolved = value_of(c, row);
         if (strcmp(e->value, row->preset ? row->preset : resolved) != 0)
-            used += (size_t)snprintf(keys + used, keys_bytes - used, "%s%s", used ? ", " : "", row->key);
+            sentence_add(keys, "%s%s", keys->text[0] ? ", " : "", row->key);
         free(resolved);
     }
 }

@@ -66,13 +66,11 @@ static char *find_deck(const char *name, sentence *why)
 /* Rank 0 reads and passes on the text, or its sentence: the deck need not be on a shared file system. */
 static bool read_deck(deck *d, const char *path, sentence *why)
 {
-    char *text = ranks_mine(ranks_world()) == 0 ? find_deck(path, why) : NULL;
-    int bytes = text ? (int)strlen(text) : -1;
+    const bool reads = ranks_mine(ranks_world()) == 0;
+    char *text = reads ? find_deck(path, why) : NULL;
+    if (!agree_or_say(text || !reads, why, ranks_world())) return false;
+    int bytes = text ? (int)strlen(text) : 0;
     MPI_CHECK(ranks_bcast(&bytes, 1, MPI_INT, 0, ranks_world()));
-    if (bytes < 0) {
-        MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, 0, ranks_world()));
-        return false;
-    }
     if (!text) text = CHECK_ALLOC(calloc((size_t)bytes + 1, 1));
     MPI_CHECK(ranks_bcast(text, bytes, MPI_CHAR, 0, ranks_world()));
     const bool ok = deck_read_text(d, text, path, why);
@@ -158,7 +156,7 @@ bool request_make(request *q, int argc, char **argv, sentence *why)
     const bool ok = parse_words(q, &argc, argv, why) && read_deck(&d, q->deck, why) &&
                     apply_assignments(&d, argc, argv, why) && config_from_deck(&q->cfg, &d, why);
     if (ok) find_initial(q);
-    if (ok) config_ignored_keys(&q->cfg, &d, q->ignored, sizeof q->ignored);
+    if (ok) config_ignored_keys(&q->cfg, &d, &q->ignored);
     deck_free(&d);
     if (q->quiet) q->cfg.output.progress = CONFIG_PROGRESS_OFF;
     if (ok) q->deck_text = config_to_text(&q->cfg);
@@ -253,17 +251,15 @@ static void gather(places *all, const request *q)
 static int check_sort(const place *p, sentence *why)
 {
     struct stat own;
-    if (state_step_of(p->path) >= 0) {
-        sentence_set(why, "%s = %.700s has a checkpoint's name; allowed is another one", p->key, p->path);
-        return CHECK_EXIT_USAGE;
-    }
+    if (state_step_of(p->path) >= 0)
+        return sentence_fail(CHECK_EXIT_USAGE, why,
+                             "%s = %.700s has a checkpoint's name; allowed is another one", p->key, p->path);
     if (lstat(p->path, &own) != 0 || S_ISREG(own.st_mode) || S_ISDIR(own.st_mode)) return 0;
-    sentence_set(
-        why,
+    return sentence_fail(
+        CHECK_EXIT_USAGE, why,
         "%s = %.700s is a link, pipe, socket or device, which the file would replace; allowed is a new name "
         "or that of a regular file%s",
         p->key, p->path, strcmp(p->path, "/dev/null") == 0 ? ", or none, which writes nothing" : "");
-    return CHECK_EXIT_USAGE;
 }
 
 /* Tries a file in the way it will be written. A folder is made before the first step. */
@@ -277,8 +273,7 @@ static int check_rights(const place *p, sentence *why)
     else if (p->there && access(p->path, W_OK) != 0) code = errno;
     else code = replace_try(p->path);
     if (!code) return 0;
-    sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(code));
-    return CHECK_EXIT_ENVIRONMENT;
+    return sentence_fail(CHECK_EXIT_ENVIRONMENT, why, "%s = %.700s: %s", p->key, p->path, strerror(code));
 }
 
 static bool is_kept(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode); }
@@ -295,11 +290,11 @@ static int check_pair(const place *a, const place *b, sentence *why)
 {
     if (a->use == PLACE_INPUT || (a->use == PLACE_FOLDER && b->use == PLACE_INPUT) || !same_place(a, b))
         return 0;
-    sentence_set(why, "%s = %.300s and %s = %.300s are the same %s; allowed is another name for %s", a->key,
-                 a->path, b->key, b->path,
-                 a->use == PLACE_FOLDER && b->use == PLACE_FOLDER ? "folder" : "file",
-                 b->use == PLACE_INPUT ? "the output" : "one of them");
-    return CHECK_EXIT_USAGE;
+    return sentence_fail(CHECK_EXIT_USAGE, why,
+                         "%s = %.300s and %s = %.300s are the same %s; allowed is another name for %s",
+                         a->key, a->path, b->key, b->path,
+                         a->use == PLACE_FOLDER && b->use == PLACE_FOLDER ? "folder" : "file",
+                         b->use == PLACE_INPUT ? "the output" : "one of them");
 }
 
 /* The folder of a record that is not there yet; a dry run only sees whether it could be made. */
@@ -315,8 +310,7 @@ static int make_record_folder(const request *q, sentence *why)
     if (!code) code = replace_try_folder(above);
     if (code) sentence_set(&reason, "%s", strerror(code));
     else if (q->dry_run || state_make_folder(folder, &reason) == STATE_OK) return 0;
-    sentence_set(why, "output.record = %.700s: %.900s", record, reason.text);
-    return CHECK_EXIT_ENVIRONMENT;
+    return sentence_fail(CHECK_EXIT_ENVIRONMENT, why, "output.record = %.700s: %.900s", record, reason.text);
 }
 
 /* The user's mistakes before what the machine refuses. */
@@ -343,6 +337,5 @@ int request_check_outputs(const request *q, sentence *why)
         free(all);
         if (status == 0) status = make_record_folder(q, why);
     }
-    MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, ranks_world()));
-    return status;
+    return agree_worst(status, why, ranks_world());
 }

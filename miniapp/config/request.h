@@ -11,7 +11,7 @@ typedef struct request {
     config cfg;
     char *deck_text;     /* resolved; owned */
     const char *deck;    /* its path; points into argv */
-    char ignored[300];   /* config_ignored_keys */
+    sentence ignored;    /* config_ignored_keys */
     const char *restart; /* file or directory, NULL: none; points into argv */
     bool restart_if_any; /* where restart is missing the run starts at step 0 */
     bool dry_run, explain, quiet;

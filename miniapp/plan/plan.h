@@ -136,7 +136,7 @@ typedef struct plan_trial {
      * p->exchange.way. */
     void (*exchange)(void *context, plan *p, link_kind kind, const transport_kind over[], int count);
     /* Can it be had? False with the reason as a sentence part. */
-    bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);
+    bool (*can)(void *context, plan_part what, transport_kind over, sentence *why);
     /* Seconds per step in blocks of that many steps, with an exchange and nothing beside it, 1: single steps;
      * or of one way alone, of persistent passes. */
     void (*blocks)(void *context, const plan *p, plan_way way[], int count);
@@ -161,11 +161,11 @@ __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, co
 const char *plan_chosen(const plan *p, plan_choice choice);
 /* These choices in a line. */
 void plan_list(FILE *to, const plan *p);
-/* A line for each choice: what, and why; before: of each line. */
-void plan_explain(FILE *to, const plan *p, const char *before);
+/* A line on stdout for each choice: what, and why; before: of each line. */
+void plan_explain(const plan *p, const char *before);
 /* Adds what the record of a run and a plan in JSON share: grid, ranks, what was chosen and why ("plan":
- * {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}), and the notes. */
-void plan_add_json(struct json_t *o, const plan *p, const config *c);
+ * {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}), and the notes; returns o. */
+struct json_t *plan_add_json(struct json_t *o, const plan *p, const config *c);
 struct json_t *plan_links_json(const plan *p); /* links of all ranks by transport */
 
 /* ---- plan_json.c: the plan as JSON ---- */

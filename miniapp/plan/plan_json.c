@@ -73,7 +73,7 @@ static void exchange(void *context, plan *p, link_kind kind, const transport_kin
 }
 
 /* Halos and in-kernel exchange can be had wherever the rules ask; without answers transposes, too. */
-static bool can(void *context, const plan *p, plan_part what, transport_kind t, sentence *why)
+static bool can(void *context, plan_part what, transport_kind t, sentence *why)
 {
     const imagined *i = context;
     if (what != PLAN_TRANSPOSES) return true;
@@ -139,14 +139,12 @@ static json_t *plan_as_json(const imagined *i, const plan_facts *f, const plan *
         { "memory_bytes", record_number(plan_memory_bytes(p, c, i->cuda ? DEVICE_CUDA : DEVICE_HOST, 0)) },
         { "state_bytes", record_number(config_state_bytes(c)) },
     };
-    json_t *o = json_object();
-    plan_add_json(o, p, c);
-    return record_add(o, all, sizeof all / sizeof *all);
+    return record_add(plan_add_json(json_object(), p, c), all, sizeof all / sizeof *all);
 }
 
 int plan_print_json(const request *q, sentence *why)
 {
-    imagined i = { .q = q, .cuda = q->cfg.run.device != CONFIG_DEVICE_HOST, .asks = json_object() };
+    imagined i = { .q = q, .cuda = q->cfg.run.device != TOPOLOGY_HOST, .asks = json_object() };
     const plan_facts facts = { .device = i.cuda ? DEVICE_CUDA : DEVICE_HOST,
                                .threads = 1,
                                .ranks = q->ranks,

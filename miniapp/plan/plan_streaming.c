@@ -18,9 +18,7 @@ static const struct {
     double pass_cells_per_s; /* of f32, cells times steps, for each step of a pass: longer passes are
                               * faster */
     double started_cells;    /* that the items of a pass begin with, per row that they compute in vain */
-} rates = {
-    .bus_bytes_per_s = 42e9, .pass_cells_per_s = 310e9, .started_cells = 250e3
-};
+} rates = { .bus_bytes_per_s = 42e9, .pass_cells_per_s = 310e9, .started_cells = 250e3 };
 
 /* A choice is as good as the best one if the model has it slower by less. */
 static const double as_good = 1.01;
@@ -28,12 +26,12 @@ static const double as_good = 1.01;
 static int levels_of(const plan_question *q) { return q->op->has_prev ? 2 : 1; }
 static double rows_of_rank(const plan_question *q) { return (double)q->cfg->grid.ny / q->facts->ranks; }
 
-static streaming_window widest_window(const plan_question *q, double bytes, int steps)
+static streaming_window widest_window(const plan_question *q, int steps)
 {
     const config *c = q->cfg;
     const plan_through *t = q->facts->through;
-    return streaming_window_within(bytes, c->problem.type, c->grid.nx, levels_of(q), c->problem.radius, steps,
-                                   t->pass_steps, t->owner);
+    return streaming_window_within(t->bytes, c->problem.type, c->grid.nx, levels_of(q), c->problem.radius,
+                                   steps, t->pass_steps, t->owner);
 }
 
 bool plan_can_stream(const plan_question *q, sentence *why)
@@ -50,7 +48,7 @@ bool plan_can_stream(const plan_question *q, sentence *why)
                             "run.ranks_x is 1");
     else if (t->pass_steps(t->owner, 1, false) == 0)
         sentence_set(&none, "the device has no blocks of steps for a radius of %d", c->problem.radius);
-    else if (widest_window(q, t->bytes, 2).slot_rows == 0) /* for the shortest visits */
+    else if (widest_window(q, 2).slot_rows == 0) /* for the shortest visits */
         sentence_set(&none, "%s of device memory are too few to stream rows of %" PRId64 " cells",
                      figure_bytes(t->bytes).text, c->grid.nx);
     return none.text[0] == '\0' || sentence_refuse(why, "run.memory = host: %s", none.text);
@@ -84,7 +82,7 @@ static double visit_s(const plan_question *q, const streaming_window *w, double 
 static double make_window(const plan_question *q, int steps, streaming_window *w)
 {
     double rows = rows_of_rank(q) + 2.0 * steps * q->cfg->problem.radius, best = 0, best_s = INFINITY;
-    *w = widest_window(q, q->facts->through->bytes, steps);
+    *w = widest_window(q, steps);
     rows = fmin(rows, (double)streaming_chunk_rows(w));
     for (; rows >= 1; rows = floor(rows / 2)) {
         const double s = visit_s(q, w, rows);

@@ -72,7 +72,7 @@ static int longest_block(const plan_question *q, sentence *since)
         longest = block_within(q, norm ? norm_every : asked);
         if (norm) sentence_set(since, "there is a norm every %d steps", norm_every);
         else sentence_set(since, "this device has no blocks of that many steps for this stencil");
-    } else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(since, "run.tune = off: there are no trials");
+    } else if (!c->run.tune) sentence_set(since, "run.tune = off: there are no trials");
     else if (cells < limits->cells_least)
         sentence_set(since, "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on",
                      cells, limits->cells_least);
@@ -95,7 +95,7 @@ static int persistent_steps(const plan_question *q)
         f->hosts == 1 && (c->run.transport == TRANSPORT_AUTO || c->run.transport == TRANSPORT_PEER);
     const bool alike = f->most_on_device == 1 && c->grid.ny % f->ranks == 0; /* ranks wait for each other */
     if (f->through || !f->persistent || (f->ranks > 1 && !(reached && alike)) || c->run.streams > 1) return 1;
-    if (!config_kind_of(c)->stencil || config_kind_of(c)->transposes) return 1;
+    if (config_kind_of(c)->transposes) return 1;
     if (!f->persistent(f, c->grid.nx, c->grid.ny / f->ranks, &c->grid.sides)) return 1;
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
@@ -164,8 +164,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     const plan_trial *const t = q->trial;
     int count = 0;
     plan_way way[LENGTHS_MAX + 2];
-    const int persistent =
-        q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? persistent_steps(q) : 1;
+    const int persistent = q->cfg->run.tune && p->grid.dec.ranks_x == 1 ? persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
     if (!t->blocks) {
         sentence_set(because, "no trial was asked for: a run tries ");
@@ -215,7 +214,7 @@ static const char *choose_step_form(plan *p, const plan_question *q, sentence *w
     if (q->facts->device == DEVICE_HOST) return "the host device has no kernels that exchange";
     if (!kernels_reach_all(p)) return "steps with in-kernel exchange need transport peer";
     if (q->op->form == STENCIL_LINE) sentence_set(why, "only 2D stars and boxes have in-kernel exchange");
-    else if (t->can(t->context, p, PLAN_IN_KERNEL, p->transport, why)) {
+    else if (t->can(t->context, PLAN_IN_KERNEL, p->transport, why)) {
         p->form = STEP_IN_KERNEL;
         return "one launch takes the step and its exchange, for every neighbour's memory can be reached";
     }

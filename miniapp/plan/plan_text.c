@@ -63,12 +63,12 @@ void plan_list(FILE *to, const plan *p)
     fprintf(to, "%s\n", p->persistent ? ", on cells that stay in registers" : "");
 }
 
-void plan_explain(FILE *to, const plan *p, const char *before)
+void plan_explain(const plan *p, const char *before)
 {
     enum { WIDTH = 16 };
     for (plan_choice i = 0; i < PLAN_CHOICES; i++)
         if (p->because[i].text[0])
-            terminal_say(to, WIDTH, "%s%-*s%s: %s", before, WIDTH, choice_name[i], plan_chosen(p, i),
+            terminal_say(stdout, WIDTH, "%s%-*s%s: %s", before, WIDTH, choice_name[i], plan_chosen(p, i),
                          p->because[i].text);
 }
 
@@ -81,7 +81,7 @@ json_t *plan_links_json(const plan *p)
     return used;
 }
 
-void plan_add_json(json_t *o, const plan *p, const config *c)
+json_t *plan_add_json(json_t *o, const plan *p, const config *c)
 {
     const decomp *d = &p->grid.dec;
     json_t *const choices = json_object(), *const notes = json_array();
@@ -104,5 +104,5 @@ void plan_add_json(json_t *o, const plan *p, const config *c)
         { "plan", choices },
         { "notes", notes },
     };
-    (void)record_add(o, all, sizeof all / sizeof *all);
+    return record_add(o, all, sizeof all / sizeof *all);
 }

@@ -151,7 +151,7 @@ void plan_check_halos(plan *p, const plan_question *q)
     plan_exchange *e = &p->exchange;
     sentence why = { "" };
     if (!config_kind_of(q->cfg)->stencil || q->facts->ranks == 1 ||
-        q->trial->can(q->trial->context, p, PLAN_HALOS, p->transport, &why))
+        q->trial->can(q->trial->context, PLAN_HALOS, p->transport, &why))
         return;
     plan_add_note(p, true, "run.transport = %s: no halo over %s; using staged",
                   transport_kind_name(q->cfg->run.transport), why.text);
@@ -178,9 +178,9 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
     sentence other, why = { "it cannot carry transposes" }, *because = &p->because[PLAN_REDISTRIBUTION];
     transport_kind t = TRANSPORT_STAGED;
     if (asked == TRANSPORT_STAGED || asked == TRANSPORT_MAPPED) t = asked;
-    else if (want_peer && trial->can(trial->context, p, PLAN_TRANSPOSES, TRANSPORT_PEER, &why))
+    else if (want_peer && trial->can(trial->context, PLAN_TRANSPOSES, TRANSPORT_PEER, &why))
         t = TRANSPORT_PEER;
-    else if (trial->can(trial->context, p, PLAN_TRANSPOSES, TRANSPORT_AWARE,
+    else if (trial->can(trial->context, PLAN_TRANSPOSES, TRANSPORT_AWARE,
                         asked == TRANSPORT_AWARE ? &why : &other))
         t = TRANSPORT_AWARE;
     p->redist_transport = t;

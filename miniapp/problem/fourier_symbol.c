@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-
 quad_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
     quad_complex g = { 0, 0 };
@@ -57,20 +56,17 @@ static double refine(const stencil *op, uint64_t x, uint64_t y, uint64_t step)
 {
     double best = size_at(op, x, y);
     while (step >= 16) {
-        uint64_t better = 9;
-        for (uint64_t k = 0; k < 9; k++) { /* the neighbours in x and y */
+        uint64_t better = 4;               /* the sample itself */
+        for (uint64_t k = 0; k < 9; k++) { /* and its neighbours in x and y */
             const double g = size_at(op, x + (k % 3) * step - step, y + (k / 3) * step - step);
             if (g > best) {
                 best = g;
                 better = k;
             }
         }
-        if (better == 9) {
-            step /= 2;
-            continue;
-        }
         x += (better % 3) * step - step;
         y += (better / 3) * step - step;
+        if (better == 4) step /= 2;
     }
     return best;
 }

@@ -4,19 +4,9 @@
 
 #include <assert.h>
 
-int64_t mode_axis_first(boundary_kind low, boundary_kind high)
-{
-    return low == BOUNDARY_DIRICHLET || high == BOUNDARY_DIRICHLET ? 1 : 0;
-}
-
-int64_t mode_axis_last(int64_t n, boundary_kind low, boundary_kind high)
-{
-    return mode_axis_first(low, high) == 1 ? n : n - 1;
-}
-
 mode_axis mode_axis_make(int64_t n, boundary_kind low, boundary_kind high, int64_t mode)
 {
-    assert(n >= 1 && mode >= mode_axis_first(low, high) && mode <= mode_axis_last(n, low, high));
+    assert(mode >= config_first_mode(low, high) && mode < config_first_mode(low, high) + n);
     const uint64_t cells = (uint64_t)n, m = (uint64_t)mode;
     mode_axis a = { n, m, cells, 0, VALUE_COMPLEX, false };
     if (low == BOUNDARY_PERIODIC) return a;

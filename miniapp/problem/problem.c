@@ -36,14 +36,7 @@ static quad coefficient(int base, double alpha, fraction f)
     return (base == 0 ? change : (quad)base * f.under + change) / f.under;
 }
 
-static double rounded(dtype t, quad v)
-{
-    switch (t) {
-    case DTYPE_F32: return (double)(float)v;
-    case DTYPE_F64: return (double)v;
-    }
-    return 0.0;
-}
+static double rounded(dtype t, quad v) { return t == DTYPE_F32 ? (double)(float)v : (double)v; }
 
 static void set_weight(stencil *op, int dx, int dy, quad w)
 {
@@ -219,18 +212,18 @@ void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x,
 }
 
 /* The symbol of a mode; where one axis follows the other the product of theirs. */
-static quad_complex symbol_of(const stencil *op, const config *c, const mode_axis *x, const mode_axis *y)
+static quad_complex symbol_of(const stencil *op, const config *c, int64_t mode_x, int64_t mode_y)
 {
     const mode_axis none = mode_axis_absent();
-    if (!config_kind_of(c)->by_lines) return fourier_symbol_of(op, x, y);
-    return (quad_complex){ fourier_symbol_of(op, x, &none).re * fourier_symbol_of(op, y, &none).re, 0 };
+    mode_axis x, y;
+    problem_axes(c, mode_x, mode_y, &x, &y);
+    if (!config_kind_of(c)->by_lines) return fourier_symbol_of(op, &x, &y);
+    return (quad_complex){ fourier_symbol_of(op, &x, &none).re * fourier_symbol_of(op, &y, &none).re, 0 };
 }
 
 static void set_growth(problem *p, const config *c)
 {
-    mode_axis x, y;
-    problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
-    const quad_complex symbol = symbol_of(&p->op, c, &x, &y);
+    const quad_complex symbol = symbol_of(&p->op, c, c->problem.mode_x, c->problem.mode_y);
     switch (config_kind_of(c)->modes) {
     case KIND_MODES_POWER: p->growth = symbol; break;
     case KIND_MODES_COSINE: { /* next = 2 cos w cur - prev */
@@ -250,8 +243,9 @@ static void set_growth(problem *p, const config *c)
 /* The lowest mode of an axis, or the one whose theta is nearest to pi. */
 static int64_t end_of(int64_t n, boundary_kind low, boundary_kind high, bool highest)
 {
-    const int64_t last = low == BOUNDARY_PERIODIC ? n / 2 : mode_axis_last(n, low, high);
-    return highest ? last : mode_axis_first(low, high);
+    const int64_t first = config_first_mode(low, high);
+    if (!highest) return first;
+    return low == BOUNDARY_PERIODIC ? n / 2 : first + n - 1;
 }
 
 /* Each axis' part of a symbol is monotone in theta, so that its extremes are at the ends. Wave: s, the
@@ -262,10 +256,9 @@ static double slowest_of(const stencil *op, const config *c)
     const boundary *b = &c->grid.sides;
     double found = wave ? 1.0 : 0.0;
     for (int corner = 0; corner < 4; corner++) {
-        mode_axis x, y;
-        problem_axes(c, end_of(c->grid.nx, b->x_low.kind, b->x_high.kind, corner & 1),
-                     end_of(c->grid.ny, b->y_low.kind, b->y_high.kind, corner & 2), &x, &y);
-        const quad g = symbol_of(op, c, &x, &y).re;
+        const int64_t mode_x = end_of(c->grid.nx, b->x_low.kind, b->x_high.kind, corner & 1),
+                      mode_y = end_of(c->grid.ny, b->y_low.kind, b->y_high.kind, corner & 2);
+        const quad g = symbol_of(op, c, mode_x, mode_y).re;
         found = wave ? fmin(found, (double)quad_sqrt((1 - g / 2) * (1 + g / 2)))
                      : fmax(found, fabs((double)g));
     }
@@ -291,7 +284,6 @@ void problem_make(problem *p, const config *c)
     const kind_row *kind = config_kind_of(c);
     double v;
     if (kind->stencil) set_operator(&p->op, c);
-    p->limit = kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c));
     const char *why = why_not_exact(p, c);
     p->exact = why == NULL;
     if (why) sentence_set(&p->why_unchecked, "%s", why);

@@ -33,10 +33,7 @@ typedef struct mode_axis {
                     * not separate into two */
 } mode_axis;
 
-/* The modes that fit. */
-int64_t mode_axis_first(boundary_kind low, boundary_kind high);
-int64_t mode_axis_last(int64_t n, boundary_kind low, boundary_kind high);
-
+/* mode: one that fits (config_first_mode). */
 mode_axis mode_axis_make(int64_t n, boundary_kind low, boundary_kind high, int64_t mode);
 /* The one cell of the axis that a 1D problem lacks: E = 1, theta = 0. */
 mode_axis mode_axis_absent(void);
@@ -66,8 +63,7 @@ typedef struct problem {
      * rounding put C = cos w beyond +-1, with C^2 - S^2 = 1. */
     quad_complex growth;
     double prefix_sum; /* P */
-    double shift;      /* V where all dirichlet sides agree on it, else 0 */
-    double limit;      /* stability limit on alpha, 0 where there is none */
+    double shift;      /* of a mode: V where all dirichlet sides agree on it; else 0 */
     double slow;       /* in the bound's F: wave s; else rho: custom, or 1, or below 1 with V != 0 */
     char warning[256]; /* to be said once, "" if none: round-off in the mode grows */
 } problem;

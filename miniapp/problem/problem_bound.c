@@ -41,14 +41,18 @@ static double two_rates(double a, double rho, int64_t n)
 /* How n steps' rounding errors of something that goes as a^j add up at level n. */
 static double accumulation(const problem *p, const config *c, double a, int64_t n)
 {
-    const double steps = (double)n, share = c->problem.alpha / p->limit, s = p->slow;
+    const double steps = (double)n, s = p->slow;
     switch (config_kind_of(c)->modes) {
     case KIND_MODES_POWER: {
         const bool constant = a == 1.0 && p->shift != 0.0;
         const double rho = s > 1.0 || constant ? s : 1.0;
         return two_rates(rho == 1.0 ? fmin(a, 1.0) : a, rho, n);
     }
-    case KIND_MODES_ROTATION: return steps / sqrt(1.0 - share * share);
+    case KIND_MODES_ROTATION: {
+        const double limit = kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c)),
+                     share = c->problem.alpha / limit;
+        return steps / sqrt(1.0 - share * share);
+    }
     case KIND_MODES_COSINE:
         return steps * s < 1.0 ? steps * (steps + 1.0) / 2.0 : steps / s - 1.0 / (2.0 * s * s);
     case KIND_MODES_NONE: break;
@@ -80,8 +84,7 @@ void problem_warn_of_growth(problem *p, const config *c)
     snprintf(p->warning, sizeof p->warning,
              "the weights amplify the initial mode %.4g times in a step: from step %lld on it is beyond the "
              "range of %s, and the verdict is unchecked",
-             size_of(p->growth), (long long)last_in_range(p, c) + 1,
-             dtype_name(c->problem.type));
+             size_of(p->growth), (long long)last_in_range(p, c) + 1, dtype_name(c->problem.type));
 }
 
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level)

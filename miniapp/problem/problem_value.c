@@ -41,14 +41,13 @@ void problem_tables_make(problem_tables *t, const problem *p, const config *c, b
                                      .x_first = own.x0,
                                      .y_first = own.y0,
                                      .factor_re = 1.0,
+                                     .shift = p->shift,
                                      .seed = (uint64_t)c->problem.seed } };
-    const bool mode = c->problem.initial == CONFIG_INITIAL_MODE;
     if (c->problem.initial == CONFIG_INITIAL_FILE) return;
     if (c->problem.initial == CONFIG_INITIAL_RANDOM) t->base.kind = VALUE_RANDOM;
     else if (c->problem.initial == CONFIG_INITIAL_ZERO) make_counts(t, 0);
     else if (!config_kind_of(c)->stencil) make_counts(t, 1);
     else make_axes(t, c, own);
-    if (mode) t->base.shift = p->shift;
 }
 
 void problem_tables_free(problem_tables *t)
@@ -103,7 +102,7 @@ value problem_value_at(const problem *p, const config *c, const value *base, int
 value problem_value_before(const problem *p, const config *c, const value *base)
 {
     value v = *base;
-    if (p->exact && c->problem.initial == CONFIG_INITIAL_MODE && p->op.has_prev) {
+    if (p->exact) {
         v.factor_re = (double)p->growth.re;
         v.factor_im = config_kind_of(c)->modes == KIND_MODES_ROTATION ? -(double)p->growth.im : 0.0;
     }

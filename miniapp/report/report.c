@@ -39,7 +39,7 @@ void report_print_head(const sim *s, report *r)
     FILE *const to = terminal_text_begin(&text);
     fprintf(to, "weft %s (%s)\n", version_number, version_git);
     fprintf(to, "command      %s\n", printable_text(r->command));
-    fprintf(to, "started      %s in %s\n", json_string_value(r->started),
+    fprintf(to, "started      %s in %s\n", json_string_value(json_object_get(r->head, "started")),
             getcwd(folder, sizeof folder) ? printable_text(folder) : "?");
     fprintf(to, "problem      %s, %s, ", kind_name(c->problem.kind), dtype_name(c->problem.type));
     if (config_kind_of(c)->stencil)
@@ -58,6 +58,18 @@ void report_print_head(const sim *s, report *r)
 
 /* ---- where the time went: means over ranks, so that rows add up to the row above them ---- */
 
+const report_phase report_phases[PHASES] = {
+    [PHASE_RUN] = { "run", 0 },               [PHASE_START_UP] = { "start_up", 1 },
+    [PHASE_MPI] = { "mpi", 2 },               [PHASE_DEVICE] = { "device", 2 },
+    [PHASE_FIELDS] = { "fields", 2 },         [PHASE_TRANSPORT] = { "transport", 2 },
+    [PHASE_PASSES] = { "passes", 2 },         [PHASE_TUNE] = { "tune", 2 },
+    [PHASE_CALIBRATE] = { "calibrate", 2 },   [PHASE_INITIALISE] = { "initialise", 2 },
+    [PHASE_WRITER] = { "writer", 2 },         [PHASE_LOOP] = { "loop", 1 },
+    [PHASE_STEPS] = { "steps", 2 },           [PHASE_NORM] = { "norm", 2 },
+    [PHASE_CHECKPOINT] = { "checkpoint", 2 }, [PHASE_SERIES] = { "series", 2 },
+    [PHASE_OUTPUT] = { "output", 1 },         [PHASE_VERIFY] = { "verify", 1 },
+};
+
 static void print_row(FILE *to, int depth, const char *name, double part, const timer_spread *t)
 {
     fprintf(to, "%*s%-*s %6.1f %12s", 2 * depth, "", 17 - 2 * depth, name, 100 * part,
@@ -70,14 +82,13 @@ static void print_row(FILE *to, int depth, const char *name, double part, const 
  * out. Returns the next phase that is not in it. */
 static int print_phase(FILE *to, const report *r, int i)
 {
-    const report_phase *p = &r->phase[i];
-    const double run_s = r->phase[0].seconds.mean, shown_from_s = 0.001 * run_s;
-    double rest_s = p->seconds.mean;
+    const report_phase *p = &report_phases[i];
+    const double run_s = r->phase[PHASE_RUN].mean, shown_from_s = 0.001 * run_s;
+    double rest_s = r->phase[i].mean;
     int next = i + 1;
-    if (p->seconds.mean >= shown_from_s)
-        print_row(to, p->depth, p->name, p->seconds.mean / run_s, &p->seconds);
-    while (next < REPORT_PHASES && r->phase[next].depth > p->depth) {
-        rest_s -= r->phase[next].seconds.mean;
+    if (rest_s >= shown_from_s) print_row(to, p->depth, p->name, rest_s / run_s, &r->phase[i]);
+    while (next < PHASES && report_phases[next].depth > p->depth) {
+        rest_s -= r->phase[next].mean;
         next = print_phase(to, r, next);
     }
     if (next > i + 1 && rest_s >= shown_from_s)
@@ -206,8 +217,8 @@ void report_print(const sim *s, const report *r)
     (void)print_phase(to, r, 0);
     print_rates(to, s, r);
     power_print(to, &r->power);
-    if (!isnan(r->last_change))
-        fprintf(to, "change       %.3e, max |next - u| of the last checked step\n", r->last_change);
+    if (!isnan(r->loop.last_change))
+        fprintf(to, "change       %.3e, max |next - u| of the last checked step\n", r->loop.last_change);
     print_checkpoints(to, r);
     print_verdict(to, r);
     fprintf(to, "fingerprint  %016" PRIx64 "\n", r->fingerprint);

@@ -10,14 +10,12 @@
 #include "sim/sim.h"
 #include "state/state_write.h"
 
-enum { REPORT_PHASES = 18 };
-
-/* Phases in the order of the table: one contains those that follow it and are deeper. */
+/* The phases in the order of the table: one contains those that follow it and are deeper. */
 typedef struct report_phase {
     const char *name;
     int depth;
-    timer_spread seconds; /* of the whole run, over ranks */
 } report_phase;
+extern const report_phase report_phases[PHASES];
 
 /* ---- the energy that a run's GPUs took while it stepped, and how long their clocks were held down, by their
  * own counters ---- */
@@ -56,17 +54,16 @@ typedef struct report_steps { /* of the slowest rank, whose mean is longest */
 } report_steps;
 
 typedef struct report {
-    const char *command;
-    json_t *started;             /* owned by the caller */
-    int64_t steps_run;
+    char *command;               /* this and the next are owned by the caller */
+    json_t *head;                /* machine_record's, to which report_record adds */
+    loop_result loop;
     report_steps steps;
     calibrate_result calibration;
-    report_phase phase[REPORT_PHASES];
+    timer_spread phase[PHASES];  /* seconds of the whole run, over ranks */
     verify_result verdict;
     uint64_t fingerprint;
     state_stats checkpoints;
     power_use power;             /* beside the loop */
-    double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
     int notes_printed;           /* of the sim's notes */
 } report;

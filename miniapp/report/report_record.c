@@ -7,7 +7,7 @@
 #include "base/machine.h"
 #include "output/record.h"
 #include "plan/plan.h"
-#include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "report/report.h"
 #include "streaming/streaming.h"
 
@@ -21,13 +21,6 @@ static json_t *problem_json(const sim *s)
     config_add_json(o, s->cfg, "grid.y_");
     if (s->cfg->problem.initial == CONFIG_INITIAL_FILE)
         json_object_set_new(o, "initial", record_text(s->cfg->problem.file));
-    return o;
-}
-
-static json_t *asked_json(const config *c)
-{
-    json_t *o = json_object();
-    config_add_json(o, c, "run.");
     return o;
 }
 
@@ -51,10 +44,10 @@ static json_t *histogram_json(const timer_histogram *h)
 static json_t *phases_json(const report *r)
 {
     json_t *all = json_object();
-    for (int i = 0; i < REPORT_PHASES; i++)
-        json_object_set_new(all, r->phase[i].name,
-                            json_pack("{s:o, s:o}", "mean_s", record_number(r->phase[i].seconds.mean),
-                                      "max_s", record_number(r->phase[i].seconds.max)));
+    for (sim_phase i = 0; i < PHASES; i++)
+        json_object_set_new(all, report_phases[i].name,
+                            json_pack("{s:o, s:o}", "mean_s", record_number(r->phase[i].mean), "max_s",
+                                      record_number(r->phase[i].max)));
     return all;
 }
 
@@ -95,13 +88,12 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
     const double mean_s = r->steps.s.mean, ceiling = r->calibration.ceiling_bytes_per_s;
     char fingerprint[17];
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
-    json_t *o = machine_record(r->command, r->started);
-    plan_add_json(o, &s->plan, c);
+    json_t *o = plan_add_json(json_incref(r->head), &s->plan, c);
     const record_member rest[] = {
         { "problem", problem_json(s) },
         { "device", json_string(device_computing(s->dev)->kind == DEVICE_HOST ? "host" : "cuda") },
         { "transport", json_string(transport_kind_name(s->plan.transport)) },
-        { "asked", asked_json(c) },
+        { "asked", config_add_json(json_object(), c, "run.") },
         { "memory", json_string(s->plan.in_host_memory ? "host" : "device") },
         { "streaming", streaming_json(s) },
         { "persistent", json_boolean(s->plan.persistent) },
@@ -110,9 +102,9 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
                                   s->plan.exchange.tried ? plan_links_json(&s->plan) : json_object()) },
         { "tune", json_pack("{s:s?, s:o}", "variant",
                             config_kind_of(c)->stencil ? s->plan.variant_name : NULL,
-                            "seconds", record_number(s->created.tune_s)) },
+                            "seconds", record_number(s->phase_s[PHASE_TUNE])) },
         { "steps", json_integer((json_int_t)s->level) },
-        { "steps_run", json_integer((json_int_t)r->steps_run) },
+        { "steps_run", json_integer((json_int_t)r->loop.steps_run) },
         { "step_s", record_percentiles(&r->steps.s) },
         { "step_histogram", histogram_json(&r->steps.histogram) },
         { "gcells_per_s", record_number(report_cells_per_s(s, mean_s) * 1e-9) },
@@ -132,12 +124,11 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "verdict_why", record_text_or_null(r->verdict.why.text) },
         { "max_error", record_number(r->verdict.max_error) },
         { "error_bound", record_number(r->verdict.bound) },
-        { "last_change", record_number(r->last_change) },
+        { "last_change", record_number(r->loop.last_change) },
         { "checkpoint", checkpoint_json(r) },
         { "machine", machine },
-        { "slowest",
-          json_pack("{s:i, s:o, s:o}", "rank", r->steps.rank, "host", record_text(r->steps.host),
-                    "copies", record_straggler(&r->calibration.copies)) },
+        { "slowest", json_pack("{s:i, s:o, s:o}", "rank", r->steps.rank, "host", record_text(r->steps.host),
+                               "copies", record_straggler(&r->calibration.copies)) },
         { "deck", record_text(deck_text) },
     };
     return record_add(o, rest, sizeof rest / sizeof *rest);
@@ -147,12 +138,11 @@ bool report_record(const sim *s, const report *r, const char *deck_text, sentenc
 {
     if (!s->cfg->output.record[0]) return true;
     json_t *machine = machine_json(&s->top, s->dev);
-    int ok = 1;
+    bool ok = true;
     if (s->top.rank == 0) {
         json_t *o = run_json(s, r, deck_text, machine);
         ok = o && record_append(s->cfg->output.record, o, why);
         json_decref(o);
     }
-    MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, s->top.comm));
-    return ok != 0;
+    return agree_all(ok, s->top.comm);
 }

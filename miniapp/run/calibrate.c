@@ -130,7 +130,6 @@ calibrate_result calibrate(sim *s)
                         : s->plan.persistent ? "passes exchange within, while cells stay in registers"
                         : WEFT_SIM           ? "in a simulation only the exchange alone is measured"
                                              : NULL;
-    sim_touch(s);
     r.overlap = alone ? overlap_none(alone) : measure_overlap(s);
     if (alone) r.overlap.comm_s = sim_exchange_s(s, 2);
     return r;

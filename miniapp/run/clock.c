@@ -127,8 +127,7 @@ bool clock_trace(clock_steps *c, const char *path, sentence *why)
     trace_span *const span =
         CHECK_ALLOC(malloc(sizeof *span * (size_t)(t->streams + SPANS) * (size_t)(t->probes + 1)));
     const anchor last = drop_anchor(c); /* waits for all steps */
-    const double error_s = fmax(t->first.error_s, last.error_s),
-                 device_s = last.device_s - t->first.device_s;
+    const double error_s = fmax(t->first.error_s, last.error_s), device_s = last.device_s - t->first.device_s;
     /* over a short time the anchors' errors are more than any drift */
     t->rate = device_s * 1e-4 > error_s ? (last.host_s - t->first.host_s) / device_s : 1;
     const int count = all_spans(c, span);

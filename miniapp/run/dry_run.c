@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +42,9 @@ static int check_room(const config *c, destination *d, sentence *why)
     if (state_nearest_folder(folder, d->dir) == 0 && statvfs(folder, &fs) == 0)
         d->free_bytes = (double)fs.f_bavail * (double)fs.f_frsize;
     if (config_state_bytes(c) <= d->free_bytes) return 0;
-    sentence_set(why, "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
-                 figure_bytes(config_state_bytes(c)).text, figure_bytes(d->free_bytes).text);
-    return CHECK_EXIT_ENVIRONMENT;
+    return sentence_fail(CHECK_EXIT_ENVIRONMENT, why,
+                         "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
+                         figure_bytes(config_state_bytes(c)).text, figure_bytes(d->free_bytes).text);
 }
 
 static int check_initial(const sim *s, sentence *why)
@@ -74,19 +73,6 @@ static void print_files(const sim *s, const destination to[DESTINATIONS])
     }
 }
 
-/* Every line of text, and an empty one. */
-static void print_lines(const char *text)
-{
-    char line[512];
-    while (*text) {
-        const size_t bytes = strcspn(text, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)bytes, text);
-        printf("%s\n", printable_text(line));
-        text += bytes + (text[bytes] == '\n');
-    }
-    printf("\n");
-}
-
 static void print_account(sim *s, const char *deck_text)
 {
     const decomp *d = &s->plan.grid.dec;
@@ -95,7 +81,9 @@ static void print_account(sim *s, const char *deck_text)
     const timer_spread memory = timer_over_ranks(mine, comm),
                        sent = timer_over_ranks(sim_sent_bytes(s), comm);
     if (s->top.rank != 0) return;
-    print_lines(deck_text);
+    char *const copy = CHECK_ALLOC(strdup(deck_text)), *rest = copy;
+    for (const char *line; (line = strsep(&rest, "\n"));) printf("%s\n", printable_text(line));
+    free(copy);
     printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts,
            s->top.hosts == 1 ? "" : "s", d->ranks_x, d->ranks_y);
     printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", figure_bytes(memory.max).text,
@@ -113,7 +101,7 @@ int dry_run(sim *s, const request *ask, sentence *why)
 {
     int64_t first = 0;
     bool found = false;
-    int status = ask->restart ? restart(s, ask, &first, &found, why) : 0;
+    int status = ask->restart ? state_exit(restart(s, ask, &first, &found, why)) : 0;
     const config *c = s->cfg;
     const int64_t last = c->time.steps;
     const double states = due(c->checkpoint.every, first + 1, last),
@@ -130,7 +118,7 @@ int dry_run(sim *s, const request *ask, sentence *why)
     status = agree_worst(status, why, s->top.comm);
     if (status != 0) return status;
     print_account(s, ask->deck_text);
-    if (ask->explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "# ");
+    if (ask->explain && s->top.rank == 0) plan_explain(&s->plan, "# ");
     if (s->top.rank == 0) print_files(s, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);
     return 0;

@@ -57,7 +57,7 @@ static bool has_converged(loop *l, bool now)
     } else if (due) {
         converged = small_enough(l, level);
     }
-    l->result.norm_s += timer_now_s() - begin_s;
+    l->sim->phase_s[PHASE_NORM] += timer_now_s() - begin_s;
     return converged;
 }
 
@@ -85,10 +85,7 @@ static void on_signal(int number)
     stop_asked = 1;
 }
 
-void loop_catch_signals(void)
-{
-    signals_catch(on_signal);
-}
+void loop_catch_signals(void) { signals_catch(on_signal); }
 
 /* Only rank 0's host is asked for the time of day: another clock may be hours off, and would end the
  * run at its start. */
@@ -137,16 +134,13 @@ static loop_end look_around(loop *l, bool due)
     const int64_t level = l->sim->level, taken = level - l->last_step;
     if (level == l->cfg->time.steps || isinf(l->deadline_s)) due = false;
     if (level < l->next_step && !due) return LOOP_DONE;
-    const double now_s = timer_now_s(), passed_s = now_s - l->last_s;
-    l->per_step_s = passed_s / (double)(taken > 0 ? taken : 1);
+    l->per_step_s = timer_lap_s(&l->last_s) / (double)taken;
     const double steps = fmin(look_every_s / fmax(l->per_step_s, 1e-9), 2.0 * (double)taken + 1);
-    int64_t mine[2] = { reason_to_leave(l, due), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
-            all[2];
-    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, top->comm));
-    l->last_s = now_s;
+    int64_t both[2] = { reason_to_leave(l, due), top->rank == 0 ? (int64_t)fmax(1, steps) : 0 };
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, both, 2, MPI_INT64_T, MPI_MAX, top->comm));
     l->last_step = level;
-    l->next_step = level + all[1];
-    return (loop_end)all[0];
+    l->next_step = level + both[1];
+    return (loop_end)both[0];
 }
 
 /* ---- progress ---- */
@@ -234,8 +228,12 @@ static int64_t steps_to_go(const loop *l)
     const int64_t to_norm = l->pending >= 0 && c->time.tolerance > 0 ? 1
                             : shown                                  ? INT64_MAX
                                                                      : to_next(c->time.norm_every, level);
-    const int64_t steps = least(least(c->time.steps - level, to_save), least(to_look, to_norm));
-    return steps < 1 ? 1 : steps;
+    return least(least(c->time.steps - level, to_save), least(to_look, to_norm));
+}
+
+static bool is_kept(const config *c, int64_t level)
+{
+    return (c->output.series[0] || c->output.picture[0]) && config_due(c->output.every, level);
 }
 
 loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
@@ -243,21 +241,19 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
     sim *s = v->sim;
     const config *c = s->cfg;
     const int64_t first = s->level;
-    loop l = { v, s, c, .result = { .last_change = NAN, .infinite_level = -1 }, .pending = -1 };
+    loop l = { v, s, c, .result = { .last_change = NAN, .infinite_level = -1 },
+               .pending = -1, .next_step = first + 1, .last_step = first };
     loop_result *r = &l.result;
     progress bar;
     progress_begin(&bar, c, s->top.rank, first, ceiling_bytes_per_s);
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
-    const double mine_s = left_s(v, start_s);
-    MPI_CHECK(MPI_Allreduce(&mine_s, &l.deadline_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
-    const double begin_s = timer_now_s();
+    l.deadline_s = left_s(v, start_s);
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &l.deadline_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
+    const double begin_s = l.last_s = timer_now_s();
     l.deadline_s += begin_s;
-    l.last_step = first;
-    l.next_step = first + 1;
-    l.last_s = begin_s;
     clock_tick(v->ticks, 0);
-    if (saver_keeps(c, first) && !saver_keep(v)) r->end = LOOP_FAILED;
+    if (is_kept(c, first) && !saver_keep(v)) r->end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r->end == LOOP_DONE && !converged;) {
         step_probe *probe = clock_probe(v->ticks, s->level);
@@ -272,10 +268,10 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
         if (r->end == LOOP_FAILED) break;
 
         const bool leaving = r->end != LOOP_DONE;
-        const bool now = leaving || due || saver_keeps(c, s->level) || s->level == c->time.steps;
+        const bool now = leaving || due || is_kept(c, s->level) || s->level == c->time.steps;
         converged = has_converged(&l, now);
 
-        if ((saver_keeps(c, s->level) && !saver_keep(v)) ||
+        if ((is_kept(c, s->level) && !saver_keep(v)) ||
             ((leaving || config_due(c->checkpoint.every, s->level)) && !saver_save(v, leaving))) {
             r->end = LOOP_FAILED;
             break;
@@ -286,7 +282,7 @@ loop_result loop_run(saver *v, double start_s, double ceiling_bytes_per_s)
     if (!saver_finish(v)) r->end = LOOP_FAILED;
     clock_flush(v->ticks);
     r->steps_run = s->level - first;
-    r->loop_s = timer_now_s() - begin_s;
+    s->phase_s[PHASE_LOOP] = timer_now_s() - begin_s;
     progress_end(&bar);
     return *r;
 }

@@ -78,18 +78,19 @@ calibrate_result calibrate(sim *s);
 overlap overlap_of(const double with_s[OVERLAP_PAIRS], const double without_s[OVERLAP_PAIRS],
                    const double comm_s[OVERLAP_PAIRS]);
 
-/* ---- restart.c, dry_run.c: exit statuses, with one sentence in why where it is not 0. Collective ---- */
+/* ---- restart.c, dry_run.c: where it is not 0, with one sentence in why. Collective ---- */
 
 /* Loads the state that ask->restart names into s: a state file, or a directory, of which the newest whole
  * checkpoint is taken; damaged ones, and those that may not be read, are named on stderr and skipped. A
  * directory without checkpoints leaves *found false, and so does a missing path with ask->restart_if_any.
  * step: NULL; else nothing is loaded, and it becomes the step that would be, by the file's attributes alone.
- * 2: the path is missing, the file disagrees with the deck in problem or grid, or its step is beyond
- * time.steps (a complete job that is requeued ends with 0); 3: nothing but damaged or unreadable files. */
-int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why);
+ * MISSING: the path is, the file disagrees with the deck in problem or grid, or its step is beyond time.steps
+ * (a complete job that is requeued ends with 0); DAMAGED, IO: there is nothing else. */
+state_status restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why);
 
 /* After sim_create: looks at what only a run's later parts would open (--restart, problem.initial,
- * checkpoint.dir), then prints the resolved deck and, as its comments, what the run would need. */
+ * checkpoint.dir), then prints the resolved deck and, as its comments, what the run would need. An exit
+ * status. */
 int dry_run(sim *s, const request *ask, sentence *why);
 
 /* ---- saver.c: the states and pictures of a run ---- */
@@ -111,12 +112,8 @@ typedef struct saver { /* lives as long as the sim; before it is opened all else
     bool failure_said;
     bool no_folder;  /* there can be no checkpoint, and no time limit of Slurm ends the run */
     bool stop;       /* a write failed and the run is to end; ranks may learn of it at different steps */
-    double series_s; /* that levels took which are kept; this rank */
     sentence why;    /* of the last failure */
 } saver;
-
-/* Is level one of those that are kept? */
-bool saver_keeps(const config *c, int64_t level);
 
 /* The folders of state files, which all hosts share, seen before the first step. 0, or the exit status with a
  * sentence that names the key, and the rank and host which does not see the folder as rank 0 does, or may not
@@ -189,7 +186,6 @@ typedef struct loop_result {
     int64_t steps_run;
     double last_change;     /* max |next - u| of the last checked level, NaN if none was */
     int64_t infinite_level; /* the first checked level where it was NaN or infinite; -1: none */
-    double norm_s, loop_s;  /* this rank */
 } loop_result;
 
 /* From the level of v->sim to the end of the run, which began at start_s and which all ranks begin together;

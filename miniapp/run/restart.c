@@ -1,7 +1,6 @@
 #include "run/loop.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,16 +21,17 @@ static state_status compare_decks(const sim *s, const state_info *found, sentenc
         deck_read_text(&d, found->deck, "stored deck", &reason) && config_from_deck(stored, &d, &reason);
     const char *key = readable ? config_first_difference(s->cfg, stored) : NULL;
     if (!readable)
-        status = state_fail(STATE_DAMAGED, why, "%s: the deck stored in it cannot be read: %s", found->path,
-                            reason.text);
+        status = sentence_fail(STATE_DAMAGED, why, "%s: the deck stored in it cannot be read: %s",
+                               found->path, reason.text);
     else if (key)
-        status = state_fail(STATE_MISSING, why,
-                            "%s differs between the deck and %s; a restart must agree in problem and grid",
-                            key, found->path);
+        status = sentence_fail(STATE_MISSING, why,
+                               "%s differs between the deck and %s; a restart must agree in problem and grid",
+                               key, found->path);
     else if (found->step > s->cfg->time.steps)
-        status = state_fail(STATE_MISSING, why,
-                            "time.steps = %lld, but %s is of step %lld; allowed is that step or a later one",
-                            (long long)s->cfg->time.steps, found->path, (long long)found->step);
+        status =
+            sentence_fail(STATE_MISSING, why,
+                          "time.steps = %lld, but %s is of step %lld; allowed is that step or a later one",
+                          (long long)s->cfg->time.steps, found->path, (long long)found->step);
     deck_free(&d);
     free(stored);
     return status;
@@ -64,15 +64,13 @@ static int find_path(const topology *top, const char *path, bool *directory)
 
 /* A file that has a checkpoint's name and is none, or another problem's, is skipped, and named where an older
  * one is taken. */
-static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, sentence *why)
+static state_status take_newest(sim *s, const char *dir, bool *found, int64_t *step, sentence *why)
 {
     int64_t *steps = NULL;
     size_t count = 0, unreadable = 0, others = 0;
     const state_status listed = state_list(s->top.comm, dir, &steps, &count);
-    if (listed != STATE_OK && listed != STATE_MISSING) {
-        sentence_set(why, "--restart %s: the directory cannot be read", dir);
-        return CHECK_EXIT_ENVIRONMENT;
-    }
+    if (listed != STATE_OK && listed != STATE_MISSING)
+        return sentence_fail(listed, why, "--restart %s: the directory cannot be read", dir);
     sentence *const skipped = CHECK_ALLOC(calloc(count + 1, sizeof *skipped));
     size_t tried = 0;
     for (; tried < count && !*found; tried++) {
@@ -89,31 +87,27 @@ static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, sent
         cmd_say(0, "%s; skipped", skipped[i].text);
     free(skipped);
     free(steps);
-    if (*found || count == 0) return 0;
-    if (others > 0) return CHECK_EXIT_USAGE;
-    sentence_set(why, "%s: no checkpoint can be used; damaged: %zu, not readable: %zu", dir,
-                 count - unreadable, unreadable);
-    return CHECK_EXIT_ENVIRONMENT;
+    if (*found || count == 0) return STATE_OK;
+    if (others > 0) return STATE_MISSING;
+    return sentence_fail(STATE_DAMAGED, why, "%s: no checkpoint can be used; damaged: %zu, not readable: %zu",
+                         dir, count - unreadable, unreadable);
 }
 
-int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why)
+state_status restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why)
 {
     const char *path = ask->restart;
     bool directory = false;
     const int code = find_path(&s->top, path, &directory);
     *found = false;
     if (directory) return take_newest(s, path, found, step, why);
-    if (code == ENOENT || code == ENOTDIR) {
-        if (ask->restart_if_any) return 0;
-        sentence_set(why, "--restart %s: no such file or directory; --restart-if-any would start at step 0",
-                     path);
-        return CHECK_EXIT_USAGE;
-    }
-    if (code) {
-        sentence_set(why, "--restart %s: cannot be read: %s", path, strerror(code));
-        return CHECK_EXIT_ENVIRONMENT;
-    }
+    const bool missing = code == ENOENT || code == ENOTDIR;
+    if (missing && ask->restart_if_any) return STATE_OK;
+    if (missing)
+        return sentence_fail(
+            STATE_MISSING, why,
+            "--restart %s: no such file or directory; --restart-if-any would start at step 0", path);
+    if (code) return sentence_fail(STATE_IO, why, "--restart %s: cannot be read: %s", path, strerror(code));
     const state_status status = take_file(s, path, step, why);
     *found = status == STATE_OK;
-    return state_exit(status);
+    return status;
 }

@@ -70,10 +70,7 @@ static state_status make_writer(saver *v, saver_output which, sentence *why)
     state_status status;
     v->writer[which] = state_writer_create(s->top.comm, &o.how, &status, &note, &reason);
     if (note.text[0]) cmd_say(0, "%s", note.text);
-    if (status != STATE_OK) {
-        sentence_set(why, "%s: %s", o.key, reason.text);
-        return status;
-    }
+    if (status != STATE_OK) return sentence_fail(status, why, "%s: %s", o.key, reason.text);
     snapshot_prepare(s);
     if (which == SAVER_CHECKPOINTS && s->cfg->checkpoint.async && !o.how.async)
         plan_add_note(&s->plan, false,
@@ -115,10 +112,11 @@ static void hear(saver *v, state_status status, bool waited_for)
     v->failure_said = true;
 }
 
-/* Goes on with the write under way; with `wait` until it has ended. */
+/* Goes on with the write under way, if there is a writer; with `wait` until it has ended. */
 static void go_on(saver *v, bool wait, bool waited_for)
 {
     state_writer *const w = v->writer[SAVER_CHECKPOINTS];
+    if (!w) return;
     const bool busy = state_writer_busy(w);
     if (busy) watchdog_phase(wait ? "waiting for a checkpoint" : "ending a checkpoint");
     if (busy && wait) snapshot_mark(v->sim);
@@ -126,10 +124,7 @@ static void go_on(saver *v, bool wait, bool waited_for)
     if (busy) watchdog_phase("steps");
 }
 
-void saver_poll(saver *v)
-{
-    if (v->writer[SAVER_CHECKPOINTS]) go_on(v, false, false);
-}
+void saver_poll(saver *v) { go_on(v, false, false); }
 
 bool saver_save(saver *v, bool waited_for)
 {
@@ -152,16 +147,11 @@ bool saver_save(saver *v, bool waited_for)
 
 bool saver_finish(saver *v)
 {
-    if (v->writer[SAVER_CHECKPOINTS]) go_on(v, true, false);
+    go_on(v, true, false);
     return !v->stop;
 }
 
 /* ---- levels that the run keeps ---- */
-
-bool saver_keeps(const config *c, int64_t level)
-{
-    return (c->output.series[0] || c->output.picture[0]) && config_due(c->output.every, level);
-}
 
 /* That of the deck, else as wide as what is drawn with it. */
 static picture_scale asked_scale(const config *c)
@@ -184,8 +174,8 @@ static state_status open_frames(saver *v, sentence *why)
         /* a run that goes on keeps the frames up to its first level */
         const int code = status == STATE_OK ? frames_clear(v->frames, s->level > 0 ? s->level : -1) : 0;
         if (code)
-            status = state_fail(STATE_IO, &reason, "an older run's frames in %.700s cannot be deleted: %s",
-                                v->frames, strerror(code));
+            status = sentence_fail(STATE_IO, &reason, "an older run's frames in %.700s cannot be deleted: %s",
+                                   v->frames, strerror(code));
     }
     status = state_agree(s->top.comm, status, &reason);
     if (status != STATE_OK) sentence_set(why, "output.picture: %s", reason.text);
@@ -235,7 +225,7 @@ bool saver_keep(saver *v)
                     (!v->frames[0] || draw(v->sim, path, &v->scale, &v->why));
     watchdog_phase("steps");
     clock_tick(v->ticks, 0);
-    v->series_s += timer_now_s() - begin_s;
+    v->sim->phase_s[PHASE_SERIES] += timer_now_s() - begin_s;
     return ok;
 }
 

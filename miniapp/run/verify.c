@@ -13,7 +13,7 @@ static double max_error(sim *s, sim_field field, const value *v)
 {
     const field_shape *f = &field.grid->shape;
     DEVICE_CALL(s->dev, max_error, f, field.cells, v, field_own(f), s->result, s->streams.stream[0]);
-    return sim_most(s->top.comm, sim_result(s));
+    return sim_most(s, sim_result(s));
 }
 
 static verify_result judge(double max_error, double bound)
@@ -26,13 +26,13 @@ static verify_result judge(double max_error, double bound)
 static double count_error(sim *s, sim_field field, const double table[VALUE_COUNT_TABLE])
 {
     const decomp *dec = &field.grid->dec;
-    value v = s->formula.initial;
+    value v = s->initial;
     v.nx_global = dec->nx;
     v.ny_global = dec->ny;
     v.x_first = dec->own.x0;
     v.y_first = dec->own.y0;
     v.transposed = field.grid == &s->plan.transposed_grid;
-    DEVICE_CALL(s->dev, copy, s->formula.device_tables, table, VALUE_COUNT_TABLE * sizeof *table,
+    DEVICE_CALL(s->dev, copy, s->device_tables, table, VALUE_COUNT_TABLE * sizeof *table,
                 s->streams.stream[0]);
     DEVICE_CALL(s->dev, stream_sync, s->streams.stream[0]);
     return max_error(s, field, &v);
@@ -53,7 +53,7 @@ verify_result verify_level(sim *s)
     if (!s->prob.exact) return (verify_result){ VERIFY_UNCHECKED, NAN, NAN, s->prob.why_unchecked };
     if (!config_kind_of(s->cfg)->stencil) return verify_transpose(s);
 
-    const value exact = problem_value_at(&s->prob, s->cfg, &s->formula.initial, s->level);
+    const value exact = problem_value_at(&s->prob, s->cfg, &s->initial, s->level);
     const problem_verdict bound = problem_bound(&s->prob, s->cfg, s->level);
     verify_result r = judge(max_error(s, sim_main_field(s), &exact), bound.bound);
     /* a bound that is too wide proves no cell right; one that is wrong beyond it is wrong */

@@ -25,13 +25,12 @@ static struct {
     atomic_llong restart_step;
     atomic_bool stop;
     bool rounds;
-} dog;
+} dog = { .phase = "start-up" };
 
 /* "in phase 'steps' at step 20" */
 static void put_where(char *out, size_t bytes)
 {
-    const char *const phase = atomic_load(&dog.phase);
-    snprintf(out, bytes, "in phase '%s' %s %lld", phase ? phase : "start-up",
+    snprintf(out, bytes, "in phase '%s' %s %lld", atomic_load(&dog.phase),
              dog.rounds ? "of round" : "at step", (long long)atomic_load(&dog.level));
 }
 

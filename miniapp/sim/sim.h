@@ -26,14 +26,28 @@ typedef struct sim_field {
     const plan_grid *grid;
 } sim_field;
 
-/* Seconds of sim_create on this rank. */
-typedef struct sim_create_seconds {
-    double device_s; /* who shares the host, and the device's context */
-    double fields_s;
-    double transport_s; /* probes and trials of transports */
-    double passes_s;    /* streams, halos, graphs; trials of blocks of steps */
-    double tune_s;      /* trials of variants */
-} sim_create_seconds;
+/* The parts of a run whose time is told (report.c has their names, and which contains which). */
+typedef enum sim_phase {
+    PHASE_RUN, /* all of it, to the verdict */
+    PHASE_START_UP,
+    PHASE_MPI,    /* MPI_Init, and reading the deck */
+    PHASE_DEVICE, /* who shares the host, and the device's context */
+    PHASE_FIELDS,
+    PHASE_TRANSPORT, /* probes and trials of transports */
+    PHASE_PASSES,    /* streams, halos, graphs; trials of blocks of steps */
+    PHASE_TUNE,      /* trials of variants */
+    PHASE_CALIBRATE,
+    PHASE_INITIALISE,
+    PHASE_WRITER,
+    PHASE_LOOP,
+    PHASE_STEPS, /* no norm, checkpoint or series took it */
+    PHASE_NORM,
+    PHASE_CHECKPOINT,
+    PHASE_SERIES, /* levels that the run keeps */
+    PHASE_OUTPUT,
+    PHASE_VERIFY,
+    PHASES
+} sim_phase;
 
 /* Kinds with transposes have this besides. */
 typedef struct sim_transposed {
@@ -41,13 +55,6 @@ typedef struct sim_transposed {
     step_pass pass;    /* over the transposed field, of kinds that go by lines, */
     redist *to, *from; /* and back */
 } sim_transposed;
-
-/* The initial value, unless a file has it. */
-typedef struct sim_formula {
-    problem_tables tables;
-    void *device_tables; /* a copy, where the kernels read them */
-    value initial;       /* tables.base with those pointers */
-} sim_formula;
 
 /* Through which persistent passes exchange (device.h). */
 typedef struct sim_persistent {
@@ -83,7 +90,8 @@ typedef struct sim {
     step_pass pass;
     sim_transposed transposed;
     sim_persistent persistent;
-    sim_formula formula;
+    value initial;       /* unless a file has it, */
+    void *device_tables; /* and what it points into */
 
     device_event *stamp[2];           /* timed: sim_stamp's */
     uint64_t *result;                 /* device memory: what a reduction leaves */
@@ -91,11 +99,11 @@ typedef struct sim {
     void *snapshot[STATE_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
     bool touched;                     /* no step was taken since sim_touch */
     int64_t level;                    /* now's: steps done since step 0 */
-    int64_t passes;                   /* that made levels, each of a block of steps */
+    int64_t passes;                   /* that made these levels, each of a step or block */
     int64_t norm_level;               /* whose norm came with its step last; -1: none has */
     sim_aside aside;
     sim_aware aware;
-    sim_create_seconds created;
+    double phase_s[PHASES]; /* of this rank */
 } sim;
 
 /* ---- sim_setup.c ---- */
@@ -132,7 +140,7 @@ void sim_state_describe(sim *s, const char *deck_text, state_level *level);
 /* The number that a reduction has left on this rank's device; waits for it. */
 uint64_t sim_result(sim *s);
 /* The largest over all ranks of a number that is given by its bits (cell_abs_bits); NaN if there is any. */
-double sim_most(MPI_Comm comm, uint64_t mine);
+double sim_most(const sim *s, uint64_t mine);
 /* The fingerprint of the present level's main field. All ranks get it. */
 uint64_t sim_fingerprint(sim *s);
 /* The cells of the main field that are NaN or infinite, over all ranks, and the first of them in file order.

@@ -2,8 +2,6 @@
  * them, and swaps the levels. Behind it what is measured of them, and what they move. */
 #include "sim/sim.h"
 
-#include <math.h>
-
 #include "core/fp.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
@@ -102,7 +100,7 @@ int sim_advance(sim *s, sim_request r)
         if (passes % 2 != 0) swap_levels(s);
     }
     s->level += steps;
-    if (block > 1) s->passes += passes;
+    s->passes += passes;
     if (norm) s->norm_level = s->level;
     return steps;
 }
@@ -117,15 +115,14 @@ double sim_norm(sim *s, int64_t level)
 {
     device *d = s->dev;
     const field_shape *f = &s->plan.grid.shape;
-    if (!config_kind_of(s->cfg)->stencil) return NAN;
     if (level <= s->norm_level) /* it came with its step */
-        return sim_most(s->top.comm, s->plan.block_steps > 1
-                                         ? sim_result(s)
-                                         : inkernel_pass_change(s->pass.inkernel, level < s->norm_level));
+        return sim_most(s, s->plan.block_steps > 1
+                               ? sim_result(s)
+                               : inkernel_pass_change(s->pass.inkernel, level < s->norm_level));
     /* what the next step is to overwrite */
     const void *const earlier = s->now.prev ? s->now.prev : s->next.u;
     DEVICE_CALL(d, max_change, f, s->now.u, earlier, field_own(f), s->result, s->streams.stream[0]);
-    return sim_most(s->top.comm, sim_result(s));
+    return sim_most(s, sim_result(s));
 }
 
 void sim_take(sim *s, int64_t steps, bool exchange)
@@ -137,6 +134,7 @@ void sim_undo_step(sim *s)
 {
     swap_levels(s);
     s->level--;
+    s->passes--;
     step_begin_generation(&s->streams);
 }
 

@@ -39,7 +39,7 @@ void sim_make_fields(sim *s)
     if (s->plan.window.slot_rows > 0) DEVICE_CHECK(s->dev, streaming_prepare(s->dev, &s->plan.window));
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, sizeof *s->result, (void **)&s->result);
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host);
-    s->created.fields_s = timer_now_s() - begin_s;
+    s->phase_s[PHASE_FIELDS] = timer_now_s() - begin_s;
 }
 
 static void make_streams(sim *s)
@@ -164,11 +164,10 @@ void sim_destroy(sim *s)
         for (int i = sim_fields(s, field); i-- > 0;)
             DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, field[i].cells);
         DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->result);
-        DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->formula.device_tables);
+        DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->device_tables);
         if (s->result_host) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->result_host);
         for (int i = 0; i < STATE_FIELDS_MAX; i++)
             if (s->snapshot[i]) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->snapshot[i]);
-        problem_tables_free(&s->formula.tables);
         device_destroy(&s->dev);
     }
     topology_destroy(&s->top);

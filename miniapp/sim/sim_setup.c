@@ -10,20 +10,21 @@
 #include "sim/sim.h"
 #include "streaming/streaming.h"
 
-/* The formula with a copy of its tables that the device reads. */
+/* The initial value, with a copy of its tables that the device reads. */
 static void make_tables(sim *s)
 {
-    problem_tables *t = &s->formula.tables;
-    value *v = &s->formula.initial;
-    problem_tables_make(t, &s->prob, s->cfg, s->plan.grid.dec.own);
-    *v = t->base;
-    if (!t->block) return;
-    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, t->bytes, &s->formula.device_tables);
-    DEVICE_CALL(s->dev, copy, s->formula.device_tables, t->block, t->bytes, s->streams.stream[0]);
+    problem_tables t;
+    value *v = &s->initial;
+    problem_tables_make(&t, &s->prob, s->cfg, s->plan.grid.dec.own);
+    *v = t.base;
+    if (!t.block) return;
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, t.bytes, &s->device_tables);
+    DEVICE_CALL(s->dev, copy, s->device_tables, t.block, t.bytes, s->streams.stream[0]);
     const double **const into[] = { &v->x.hi, &v->x.lo, &v->y.hi, &v->y.lo, &v->table };
     for (size_t i = 0; i < sizeof into / sizeof *into; i++)
-        if (*into[i]) *into[i] = (const double *)s->formula.device_tables + (*into[i] - t->block);
+        if (*into[i]) *into[i] = (const double *)s->device_tables + (*into[i] - t.block);
     sim_wait(s);
+    problem_tables_free(&t);
 }
 
 /* The plan asks a device about blocks of steps. */
@@ -41,9 +42,10 @@ static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const bounda
     return agree_all(s->dev->persistent_bytes(s->dev, &rank, sides, f->ranks > 1) > 0, s->top.comm);
 }
 
-/* Device memory that this rank may fill. */
-static plan_room room_of(const sim *s, device *d)
+/* Memory of s->dev that this rank may fill. */
+static plan_room room_of(const sim *s)
 {
+    device *d = s->dev;
     const double allowed = (double)s->cfg->run.device_memory_bytes;
     plan_room mine;
     mine.bytes = topology_free_bytes(&s->top, d, &mine.by);
@@ -56,7 +58,7 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
 {
     device *d = s->dev;
     const topology *top = &s->top;
-    const plan_room mine = room_of(s, d);
+    const plan_room mine = room_of(s);
     plan_room *const room = CHECK_CALLOC(top->ranks, sizeof mine);
     sentence no_graphs;
     plan_facts f = { .device = d->kind,
@@ -90,7 +92,7 @@ static const double reserve_part = 1.0 / 32;
 static plan_through stream_through(sim *s, const char *because)
 {
     device *const through = s->dev;
-    plan_through t = { .bytes = room_of(s, through).bytes,
+    plan_through t = { .bytes = room_of(s).bytes,
                        .pass_steps = streaming_device_pass_steps,
                        .owner = through };
     sentence_set(&t.because, "%s", because);
@@ -118,8 +120,7 @@ static void note_taken_memory(sim *s, device *through)
                  "memory, and steps are slower",
                  figure_bytes((double)used_bytes).text, figure_bytes((double)total_bytes).text, s->top.rank,
                  s->top.host);
-    if (!agree_or_say(!by_others, &taken, s->top.comm))
-        plan_add_note(&s->plan, false, "%s", taken.text);
+    if (!agree_or_say(!by_others, &taken, s->top.comm)) plan_add_note(&s->plan, false, "%s", taken.text);
 }
 
 /* Fields are on the device where they fit, or where the deck says so. */
@@ -143,8 +144,7 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     if (status == 0 && there.text[0]) note_taken_memory(s, own);
     if (status == 0 || !there.text[0]) return status;
     const sentence here = *why;
-    sentence_set(why, "%s; %s", there.text, here.text);
-    return CHECK_EXIT_ENVIRONMENT;
+    return sentence_fail(CHECK_EXIT_ENVIRONMENT, why, "%s; %s", there.text, here.text);
 }
 
 /* With devices of several models the bits are the same, and steps are as fast as the slowest of them. */
@@ -167,10 +167,10 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     s->cfg = cfg;
     double mark_s = timer_now_s();
     topology_create(&s->top);
-    const topology_choice choice = (topology_choice)cfg->run.device; /* the same three in the same order */
-    s->dev = topology_device(&s->top, choice, topology_threads(&s->top, cfg->run.threads), why, &note);
+    const int threads = topology_threads(&s->top, cfg->run.threads);
+    s->dev = topology_device(&s->top, cfg->run.device, threads, why, &note);
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
-    s->created.device_s = timer_lap_s(&mark_s);
+    s->phase_s[PHASE_DEVICE] = timer_lap_s(&mark_s);
     problem_make(&s->prob, cfg);
     problem_warn_of_growth(&s->prob, cfg);
     if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
@@ -186,6 +186,6 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     if (s->prob.warning[0]) plan_add_note(&s->plan, false, "%s", s->prob.warning);
     sim_make_parts(s);
     make_tables(s);
-    s->created.passes_s = timer_lap_s(&mark_s) - s->created.fields_s - s->created.transport_s;
+    s->phase_s[PHASE_PASSES] = timer_lap_s(&mark_s) - s->phase_s[PHASE_FIELDS] - s->phase_s[PHASE_TRANSPORT];
     return 0;
 }

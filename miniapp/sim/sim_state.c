@@ -1,7 +1,6 @@
 #include "sim/sim.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/machine.h"
@@ -46,21 +45,17 @@ sim_field sim_main_field(const sim *s)
     return field[config_kind_of(s->cfg)->main_field];
 }
 
-/* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere any way
- * does. */
+/* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere one
+ * strip, outside of any active parallel region: the device may open a team of its own. */
 static void fill(sim *s, sim_field f, const value *v)
 {
     device *d = s->dev;
     const field_shape *shape = &f.grid->shape;
-    const box cells = field_own(shape);
-    if (d->kind == DEVICE_HOST && s->plan.feed == CONFIG_FEED_OPENMP) {
-#pragma omp parallel for num_threads(s->plan.streams) schedule(static)
-        for (int i = 0; i < s->plan.streams; i++)
-            DEVICE_CALL(d, value_fill, shape, f.cells, v, box_strip(cells, i, s->plan.streams),
-                        main_stream(s));
-    } else {
-        DEVICE_CALL(d, value_fill, shape, f.cells, v, cells, main_stream(s));
-    }
+    const bool threads = d->kind == DEVICE_HOST && s->plan.feed == CONFIG_FEED_OPENMP;
+    const int strips = threads ? s->plan.streams : 1;
+#pragma omp parallel for num_threads(strips) schedule(static)
+    for (int i = 0; i < strips; i++)
+        DEVICE_CALL(d, value_fill, shape, f.cells, v, box_strip(field_own(shape), i, strips), main_stream(s));
 }
 
 void sim_touch(sim *s)
@@ -136,10 +131,9 @@ static int initialise_from_file(sim *s, sentence *why)
                                    c->grid.nx,      c->grid.ny,         s->plan.grid.dec.own };
     sentence reason;
     const state_status status = state_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, &reason);
-    if (status != STATE_OK) {
-        sentence_set(why, "problem.initial: %s", reason.text);
-        return status == STATE_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE;
-    }
+    if (status != STATE_OK)
+        return sentence_fail(status == STATE_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE, why,
+                             "problem.initial: %s", reason.text);
     upload(s, (sim_field){ s->now.u, &s->plan.grid }, u);
     if (s->prob.op.has_prev) upload(s, (sim_field){ s->now.prev, &s->plan.grid }, has_prev ? prev : u);
     return 0;
@@ -160,9 +154,9 @@ int sim_initialise(sim *s, sentence *why)
 {
     poison(s);
     if (s->cfg->problem.initial != CONFIG_INITIAL_FILE) {
-        fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->formula.initial);
+        fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->initial);
         if (s->prob.op.has_prev) {
-            const value before = problem_value_before(&s->prob, s->cfg, &s->formula.initial);
+            const value before = problem_value_before(&s->prob, s->cfg, &s->initial);
             fill(s, (sim_field){ s->now.prev, &s->plan.grid }, &before);
         }
     } else {
@@ -215,15 +209,15 @@ uint64_t sim_result(sim *s)
     return *s->result_host;
 }
 
-static uint64_t over_ranks(MPI_Comm comm, uint64_t mine, MPI_Op op)
+static uint64_t over_ranks(const sim *s, uint64_t mine, MPI_Op op)
 {
-    MPI_CHECK(ranks_allreduce(&mine, 1, MPI_UINT64_T, op, comm));
+    MPI_CHECK(ranks_allreduce(&mine, 1, MPI_UINT64_T, op, s->top.comm));
     return mine;
 }
 
-double sim_most(MPI_Comm comm, uint64_t mine)
+double sim_most(const sim *s, uint64_t mine)
 {
-    const uint64_t bits = over_ranks(comm, mine, MPI_MAX);
+    const uint64_t bits = over_ranks(s, mine, MPI_MAX);
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -236,7 +230,7 @@ uint64_t sim_fingerprint(sim *s)
     const decomp *dec = &f.grid->dec;
     DEVICE_CALL(d, fingerprint, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result,
                 main_stream(s));
-    return over_ranks(s->top.comm, sim_result(s), MPI_SUM);
+    return over_ranks(s, sim_result(s), MPI_SUM);
 }
 
 int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
@@ -247,7 +241,7 @@ int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
     const decomp *dec = &field.grid->dec;
     /* x - x is NaN for such a cell and 0 for all others */
     DEVICE_CALL(d, max_change, f, field.cells, field.cells, field_own(f), s->result, main_stream(s));
-    if (sim_most(s->top.comm, sim_result(s)) == 0) return 0;
+    if (sim_most(s, sim_result(s)) == 0) return 0;
     const void *const host = sim_host_copy(s);
     uint64_t count = 0, first = UINT64_MAX;
     for (int64_t i = f->nx * f->ny - 1; i >= 0; i--) {
@@ -256,10 +250,10 @@ int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
         first = (uint64_t)((dec->own.y0 + i / f->nx) * dec->nx + dec->own.x0 + i % f->nx);
         count++;
     }
-    first = over_ranks(s->top.comm, first, MPI_MIN);
+    first = over_ranks(s, first, MPI_MIN);
     *first_x = (int64_t)first % dec->nx;
     *first_y = (int64_t)first / dec->nx;
-    return (int64_t)over_ranks(s->top.comm, count, MPI_SUM);
+    return (int64_t)over_ranks(s, count, MPI_SUM);
 }
 
 void sim_inject_fault(sim *s)

@@ -44,19 +44,19 @@ static void exchange(void *context, plan *p, link_kind kind, const transport_kin
     }
     transport_trial_times(&of, toward, those, n, seconds);
     for (int i = 0; i < n; i++) e->way[kind][those[i]].seconds = seconds[i];
-    s->created.transport_s += timer_now_s() - begin_s;
+    s->phase_s[PHASE_TRANSPORT] += timer_now_s() - begin_s;
 }
 
 static bool transposes(sim *s, transport_kind over, sentence *why)
 {
     const double begin_s = timer_now_s();
     const bool served = over == TRANSPORT_AWARE ? aware_works(s, why) : sim_make_redists(s, over, why);
-    s->created.transport_s += timer_now_s() - begin_s;
+    s->phase_s[PHASE_TRANSPORT] += timer_now_s() - begin_s;
     return served;
 }
 
 /* Halos may be refused although their transports have passed a trial. */
-static bool can(void *context, const plan *p, plan_part what, transport_kind over, sentence *why)
+static bool can(void *context, plan_part what, transport_kind over, sentence *why)
 {
     sim *s = context;
     if (what == PLAN_TRANSPOSES) return transposes(s, over, why);
@@ -199,7 +199,7 @@ void sim_trial_choose_variant(sim *s)
     const bool single = p->block_steps == 1, in_kernel = step_in_kernel(&s->pass);
     double seconds[DEVICE_VARIANTS_MAX];
     s->plan.variant_name = p->persistent ? "persistent" : variants_of(s)->name[0];
-    if (s->cfg->run.tune == CONFIG_TUNE_OFF || !config_kind_of(s->cfg)->stencil || p->persistent) return;
+    if (!s->cfg->run.tune || !config_kind_of(s->cfg)->stencil || p->persistent) return;
     const int count = single ? variants_of(s)->count : block_variants(s);
     const int64_t rows = VISIT_SLOTS * p->window.slot_rows;
     passes t = { s, field_own(&p->grid.shape), .launches = single || rows > 0 ? 1 : BLOCK_PASSES };
@@ -210,7 +210,6 @@ void sim_trial_choose_variant(sim *s)
     if (count < 2) return;
     const double begin_s = timer_now_s();
     sim_touch(s);
-    sim_wait(s);
     (void)variant_s(&t, 0);
     const double pass_s = timer_slowest_s(variant_s(&t, 0), s->top.comm);
     if (in_kernel) t.launches = trial_repeats(pass_s, batch_s, BLOCK_PASSES, PASSES_MAX);
@@ -221,7 +220,7 @@ void sim_trial_choose_variant(sim *s)
               variant_s, &t, seconds, s->top.comm);
     plan_choose_variant(&s->plan, variants_of(s)->name, seconds, count);
     variants_of(s)->chosen = s->plan.variant;
-    s->created.tune_s = timer_now_s() - begin_s;
+    s->phase_s[PHASE_TUNE] = timer_now_s() - begin_s;
 }
 
 plan_trial sim_trial_of(sim *s, bool how_long)

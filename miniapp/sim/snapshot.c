@@ -58,8 +58,7 @@ void snapshot_destroy(sim *s)
     DEVICE_CALL(d, stream_sync, p->stream);
     DEVICE_CALL(d, stream_destroy, &p->stream);
     for (int i = 0; i < SIM_ASIDE_EVENTS; i++) DEVICE_CALL(d, event_destroy, &p->event[i]);
-    for (int i = 0; i < STATE_FIELDS_MAX; i++)
-        DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, p->copy[i]);
+    for (int i = 0; i < STATE_FIELDS_MAX; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, p->copy[i]);
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, p->shares);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, p->shares_host);
 }

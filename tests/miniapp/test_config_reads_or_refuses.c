@@ -7,8 +7,10 @@
 #define TAIL "\n[time]\nsteps = 12\n"
 static const char heat[] = "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 64\nny = 32" TAIL;
 
+static sentence ignored; /* by the deck that was read last */
+
 /* A deck's text with assignments separated by newlines; "-key" takes a key away. */
-static bool read_with(config *c, const char *text, const char *assignments, char ignored[300], sentence *why)
+static bool read_with(config *c, const char *text, const char *assignments, sentence *why)
 {
     static char copy[8192];
     deck d = { 0 };
@@ -19,13 +21,12 @@ static bool read_with(config *c, const char *text, const char *assignments, char
         else ok = deck_set(&d, line, why);
     if (!ok) fail_msg("the deck itself: %s", why->text);
     ok = config_from_deck(c, &d, why);
-    if (ok) config_ignored_keys(c, &d, ignored, 300);
+    if (ok) config_ignored_keys(c, &d, &ignored);
     deck_free(&d);
     return ok;
 }
 
 static config first, again; /* large */
-static char ignored[300];
 
 /* ---- mistakes ---- */
 
@@ -36,7 +37,7 @@ static void assert_refused(const char *changes, const char *allowed)
     sentence why = { "" };
     const char *const before = strrchr(changes, '\n'), *const last = before ? before + 1 : changes;
     const size_t length = strcspn(last, "=");
-    const bool ok = read_with(&first, heat, changes, ignored, &why), known = strncmp(allowed, "allowed: ", 9) != 0;
+    const bool ok = read_with(&first, heat, changes, &why), known = strncmp(allowed, "allowed: ", 9) != 0;
     if (*last == '-') snprintf(said, sizeof said, "%s: ", last + 1);
     else if (known) snprintf(said, sizeof said, "%.*s = %.150s", (int)length, last, last + length + 1);
     else snprintf(said, sizeof said, "unknown key %.*s", (int)length, last);
@@ -138,8 +139,7 @@ static void keys_refuse_what_others_rule_out(void **state)
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
         assert_refused(mistakes[i].changes, mistakes[i].allowed);
     /* the place comes first */
-    assert_false(read_with(&first, "[problem]\nkind = heat\nalpha = 0.7\n[grid]\nnx = 5" TAIL, "", ignored,
-                           &why));
+    assert_false(read_with(&first, "[problem]\nkind = heat\nalpha = 0.7\n[grid]\nnx = 5" TAIL, "", &why));
     assert_string_equal(
         why.text, "deck:3: problem.alpha = 0.7: heat of order 2 in 1D is stable for 0 <= alpha <= 0.5");
 }
@@ -150,9 +150,9 @@ static void assert_reads_back(const config *c)
 {
     sentence why = { "" };
     char *const text = config_to_text(c);
-    if (!read_with(&again, text, "", ignored, &why)) fail_msg("refused: %s\n%s", why.text, text);
+    if (!read_with(&again, text, "", &why)) fail_msg("refused: %s\n%s", why.text, text);
     if (memcmp(&again, c, sizeof again) != 0) fail_msg("the resolved deck reads back differently:\n%s", text);
-    assert_string_equal(ignored, ""); /* a value that is the default is no request */
+    assert_string_equal(ignored.text, ""); /* a value that is the default is no request */
     free(text);
 }
 
@@ -186,10 +186,10 @@ static void each_key_reads_back_and_is_noticed_where_it_counts(void **state)
                 const char *const put = v < words ? row->word[v] : values[v - words];
                 snprintf(change, sizeof change, "%s=%s", row->key, put);
                 strcat(text, decks[k]);
-                assert_true(read_with(&first, text, "", ignored, &why));
-                if (!read_with(&changed, text, change, ignored, &why)) continue;
+                assert_true(read_with(&first, text, "", &why));
+                if (!read_with(&changed, text, change, &why)) continue;
                 const bool same = memcmp(&first, &changed, sizeof first) == 0,
-                           unused = strcmp(ignored, row->key) == 0;
+                           unused = strcmp(ignored.text, row->key) == 0;
                 const bool kept = strncmp(row->key, "problem", 7) == 0 || strncmp(row->key, "grid", 4) == 0;
                 const char *const key = config_first_difference(&first, &changed),
                                   *const expected = row->kind == CONFIG_SIDES ? "grid." : row->key;
@@ -213,20 +213,19 @@ static void what_follows_from_other_keys(void **state)
     };
     sentence why = { "" };
     char longest[4300];
-    assert_true(read_with(&first, heat, "problem.kind=laplace\nproblem.order=6\ntime.tolerance=1e-7", ignored,
-                          &why));
+    assert_true(read_with(&first, heat, "problem.kind=laplace\nproblem.order=6\ntime.tolerance=1e-7", &why));
     assert_int_equal(first.time.norm_every, 1);
     assert_int_equal(first.problem.radius, 1);
-    assert_string_equal(ignored, "problem.order, problem.alpha");
+    assert_string_equal(ignored.text, "problem.order, problem.alpha");
     for (int i = 0; i < 2; i++) {
-        assert_true(read_with(&first, heat, initial[i][0], ignored, &why));
+        assert_true(read_with(&first, heat, initial[i][0], &why));
         assert_string_equal(first.problem.file, initial[i][1]);
         assert_string_equal(first.problem.dataset, initial[i][2]);
     }
     snprintf(longest, sizeof longest, "problem.initial=/%04094d", 0); /* the resolved deck adds a dataset */
-    assert_true(read_with(&first, heat, longest, ignored, &why));
+    assert_true(read_with(&first, heat, longest, &why));
     assert_reads_back(&first);
-    assert_true(read_with(&first, heat, "grid.x_low=neumann\ngrid.boundary=dirichlet 2", ignored, &why));
+    assert_true(read_with(&first, heat, "grid.x_low=neumann\ngrid.boundary=dirichlet 2", &why));
     assert_int_equal(first.grid.sides.x_low.kind, BOUNDARY_NEUMANN);
     assert_true(first.grid.sides.y_low.value == 2.0);
 }

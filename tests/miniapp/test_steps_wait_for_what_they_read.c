@@ -21,7 +21,7 @@
 
 enum { STEPS = 96, RUNS = SANITIZED ? 10 : 40 };
 
-static config_device tested = CONFIG_DEVICE_HOST;
+static topology_choice tested = TOPOLOGY_HOST;
 
 /* ---- what a profiler is told, in place of the program's ---- */
 
@@ -75,7 +75,7 @@ static void choose(way *w, int ranks)
     static const config_feed feeds[] = { CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH };
     static const step_form of_steps[] = { STEP_IN_KERNEL, STEP_OVERLAPPED, STEP_IN_KERNEL };
     static const step_form of_blocks[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_FORMS };
-    const bool host = tested == CONFIG_DEVICE_HOST, line = run % PROBLEMS == PROBLEMS - 1;
+    const bool host = tested == TOPOLOGY_HOST, line = run % PROBLEMS == PROBLEMS - 1;
     config *c = &w->c;
     harness_config(
         c,
@@ -128,11 +128,6 @@ static void initialise(sim *s)
     if (sim_initialise(s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
 }
 
-static bool is_due(const config *c, int64_t level)
-{
-    return c->time.norm_every > 0 && level > 0 && level % c->time.norm_every == 0;
-}
-
 static struct truth {
     void *level[STEPS + 1]; /* own cells of the main field */
     double norm[STEPS + 1]; /* where one is due */
@@ -143,7 +138,7 @@ static void find_truth(const config *tested_way)
 {
     static sim s; /* large */
     config c = *tested_way;
-    c.run.device = CONFIG_DEVICE_HOST;
+    c.run.device = TOPOLOGY_HOST;
     c.run.transport = TRANSPORT_STAGED;
     c.run.feed = CONFIG_FEED_SERIAL;
     c.run.fuse = c.run.streams = 1;
@@ -154,7 +149,8 @@ static void find_truth(const config *tested_way)
     for (;; (void)sim_advance(&s, (sim_request){ 1, c.time.norm_every, true, NULL })) {
         truth.level[s.level] = CHECK_ALLOC(realloc(truth.level[s.level], truth.bytes));
         memcpy(truth.level[s.level], sim_host_copy(&s), truth.bytes);
-        if (is_due(&c, s.level)) truth.norm[s.level] = sim_norm(&s, s.level);
+        if (s.level > 0 && config_due(c.time.norm_every, s.level))
+            truth.norm[s.level] = sim_norm(&s, s.level);
         if (s.level == STEPS) break;
     }
     sim_destroy(&s);
@@ -205,7 +201,7 @@ static void round_of(sim *s, int64_t steps)
     while (s->level < end) {
         const int64_t to = !is_aside ? first : end;
         (void)sim_advance(s, (sim_request){ steps_to(s, to), s->cfg->time.norm_every, true, NULL });
-        if (is_due(s->cfg, s->level)) {
+        if (config_due(s->cfg->time.norm_every, s->level)) {
             const double norm = sim_norm(s, s->level);
             must(norm == truth.norm[s->level], s, "norm", norm);
         }
@@ -311,8 +307,8 @@ static void loop_every_way(const config *single, int64_t least, int64_t most)
             const step_form form = i == 0 ? STEP_IN_KERNEL : run % 2 ? STEP_OVERLAPPED : STEP_EXCHANGE_FIRST;
             c.run.ranks_y = ranks / c.run.ranks_x;
             c.run.fuse = fuse[i];
-            c.run.device = i == 0 ? CONFIG_DEVICE_HOST : tested;
-            c.run.transport = i == 0 || tested == CONFIG_DEVICE_HOST
+            c.run.device = i == 0 ? TOPOLOGY_HOST : tested;
+            c.run.transport = i == 0 || tested == TOPOLOGY_HOST
                                   ? TRANSPORT_STAGED
                                   : (transport_kind)(run % TRANSPORT_KINDS);
             (void)loop_as(&c, form, &expected);
@@ -354,7 +350,7 @@ int main(int argc, char **argv)
     MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level));
     MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     if (rank != 0 && !freopen("/dev/null", "w", stdout)) return 1;
-    if (device_cuda_count(NULL) > 0) tested = CONFIG_DEVICE_CUDA;
+    if (device_cuda_count(NULL) > 0) tested = TOPOLOGY_CUDA;
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     MPI_CHECK(MPI_Finalize());
     return failed ? 1 : 0;

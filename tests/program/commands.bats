@@ -84,7 +84,7 @@ END
 # bats test_tags=gpus:part
 @test "--dry-run prints the resolved deck and counts what a run would take; --quiet says nothing" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=25 checkpoint.every=10 \
-        run.device=host run.fuse=1 output.picture=p.png
+        run.device=host run.fuse=1 output.picture="$(printf './%.0s' {1..300})p.png"
     launch 3 "$weft" run d.ini --dry-run --explain >dry 2>/dev/null
     expect "files" "d.ini dry" "$(echo *)"
     grep -q '^# ranks  *3 on 1 host, process grid 1 x 3$' dry

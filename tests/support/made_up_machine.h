@@ -3,8 +3,6 @@
 #pragma once
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
 
 #include "plan/plan.h"
 #include "problem/problem.h"
@@ -57,7 +55,7 @@ static void made_exchange(void *context, plan *p, link_kind kind, const transpor
     }
 }
 
-static bool made_can(void *context, const plan *p, plan_part what, transport_kind over, sentence *why)
+static bool made_can(void *context, plan_part what, transport_kind over, sentence *why)
 {
     const double refused = what == PLAN_HALOS       ? m.no_halos
                            : what == PLAN_IN_KERNEL ? m.no_in_kernel
