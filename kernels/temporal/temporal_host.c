@@ -105,11 +105,11 @@ static void make_ghosts(const strip *s, int level, int64_t x, int64_t y, int64_t
     double v = 0;
     const boundary_rule rule = beyond_y ? boundary_step(f->ny, b->y_low, b->y_high, &image_y, &v)
                                         : boundary_step(f->nx, b->x_low, b->x_high, &image_x, &v);
-    char *to = at(s, level, x, y), *image = at(s, level, image_x, image_y);
-    for (int64_t i = 0; i < n; i++, to += s->cell_bytes, image += s->cell_bytes) {
-        const double u = cell_get(f->type, image);
-        if (rule == BOUNDARY_VALUE) cell_set(f->type, to, v);
-        else cell_set(f->type, to, rule == BOUNDARY_MIRROR ? cell_mirror(f->type, v, u) : u);
+    void *const to = at(s, level, x, y), *const image = at(s, level, image_x, image_y);
+    for (int64_t i = 0; i < n; i++) {
+        const double u = cell_get(f->type, image, i);
+        if (rule == BOUNDARY_VALUE) cell_set(f->type, to, i, v);
+        else cell_set(f->type, to, i, rule == BOUNDARY_MIRROR ? cell_mirror(f->type, v, u) : u);
     }
 }
 

@@ -13,8 +13,6 @@ static char what[400]; /* the case at hand */
         if (!(condition)) fail_msg("%s: %s", #condition, what);     \
     } while (0)
 
-static int64_t any(int64_t low, int64_t high) { return low + random_below(high - low + 1); }
-
 /* How often each cell of a box was given. */
 typedef struct cover {
     box cells;
