@@ -96,25 +96,13 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
         }
     }
 
-    /* A row's next level; north(k, v), south(k, v): cell v of the rows k above and below. */
+    /* A row's next level; north(k), south(k): the rows k above and below. */
     template <typename NORTH, typename SOUTH>
     __device__ __forceinline__ void sum_row(const T (&row)[V], NORTH north, SOUTH south, T (&sum)[V]) const
     {
         T around[V + 2 * R];
         beside(row, around);
-#pragma unroll
-        for (int k = R; k >= 1; k--) {
-#pragma unroll
-            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k), around[R + v - k], k == R ? (T)0 : sum[v]);
-#pragma unroll
-            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 1, around[R + v + k], sum[v]);
-#pragma unroll
-            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 2, north(k, v), sum[v]);
-#pragma unroll
-            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 3, south(k, v), sum[v]);
-        }
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * R, around[R + v], sum[v]);
+        sum_star<R>(around, north, south, sum);
     }
 
     __device__ __forceinline__ void get_below(T (&south)[R][V]) const
@@ -133,22 +121,16 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
 #pragma unroll
         for (int i = 0; i < R; i++)
             sum_row(
-                cell[i],
-                [&](int k, int v) {
-                    return i >= k ? cell[i >= k ? i - k : 0][v] : north[i >= k ? 0 : R + i - k][v];
-                },
-                [&](int k, int v) { return cell[i + k][v]; }, first[i]);
+                cell[i], [&](int k) -> auto & { return i >= k ? cell[i - k] : north[R + i - k]; },
+                [&](int k) -> auto & { return cell[i + k]; }, first[i]);
         if (CROWDED) get_below(south);
         here = turns - here;
 #pragma unroll
         for (int i = 0; i < R; i++) {
             const int at = K - R + i;
             sum_row(
-                cell[at], [&](int k, int v) { return cell[at - k][v]; },
-                [&](int k, int v) {
-                    return i + k < R ? cell[i + k < R ? at + k : 0][v] : south[i + k < R ? 0 : i + k - R][v];
-                },
-                last[i]);
+                cell[at], [&](int k) -> auto & { return cell[at - k]; },
+                [&](int k) -> auto & { return i + k < R ? cell[at + k] : south[i + k - R]; }, last[i]);
         }
         put_ends(first, last);
 #pragma unroll
@@ -159,8 +141,8 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
         for (int at = R; at < K - R; at++) {
             T sum[V];
             sum_row(
-                cell[at], [&](int k, int v) { return above[k - 1][v]; },
-                [&](int k, int v) { return cell[at + k][v]; }, sum);
+                cell[at], [&](int k) -> auto & { return above[k - 1]; },
+                [&](int k) -> auto & { return cell[at + k]; }, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
 #pragma unroll
