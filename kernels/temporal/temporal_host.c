@@ -61,7 +61,8 @@ typedef struct strip {
     box cells;      /* own coordinates, as all x and y are */
     int64_t x0, y0; /* x of its first line; a y below that of every row */
     bool direct;    /* the last level is computed into next */
-    box extent[STEPS_MAX + 1];
+    box extent[STEPS_MAX + 1]; /* of a level */
+    box wide[STEPS_MAX + 1];   /* the same with its ghosts beyond x sides that mirror */
     const void *ring[STEPS_MAX][2 * ROWS_MAX]; /* a level's slots, twice, so that any `rows` of them follow
                                                 * one another; each where the next level's rows begin */
 } strip;
@@ -86,15 +87,6 @@ static void *at(const strip *s, int level, int64_t x, int64_t y)
     return s->memory + (size_t)((level * s->rows + slot) * s->pitch + s->lead + x - s->x0) * s->cell_bytes;
 }
 
-/* The cells of a level, with its ghosts beyond x sides that mirror. */
-static box with_ghosts(const strip *s, int level)
-{
-    box b = s->extent[level];
-    if (boundary_mirrors(s->sides->x_low.kind) && b.x0 == 0) b.x0 -= s->radius;
-    if (boundary_mirrors(s->sides->x_high.kind) && b.x1 == s->shape->nx) b.x1 += s->radius;
-    return b;
-}
-
 /* Makes n ghosts of a row from (x, y) on, beyond a y side or else beyond an x side. Their images follow one
  * another as they do. */
 static void make_ghosts(const strip *s, int level, int64_t x, int64_t y, int64_t n, bool beyond_y)
@@ -115,7 +107,7 @@ static void make_ghosts(const strip *s, int level, int64_t x, int64_t y, int64_t
 
 static void ghost_columns(const strip *s, int level, int64_t y)
 {
-    const box own = s->extent[level], all = with_ghosts(s, level);
+    const box own = s->extent[level], all = s->wide[level];
     for (int64_t x = all.x0; x < own.x0; x++) make_ghosts(s, level, x, y, 1, false);
     for (int64_t x = own.x1; x < all.x1; x++) make_ghosts(s, level, x, y, 1, false);
 }
@@ -125,7 +117,7 @@ static void ghost_columns(const strip *s, int level, int64_t y)
 static void ghost_rows(const strip *s, int level, int64_t y)
 {
     const bool first = y == s->extent[level + 1].y0;
-    const box all = with_ghosts(s, level);
+    const box all = s->wide[level];
     for (int64_t row = first ? y - s->radius_y : y + s->radius_y; row <= y + s->radius_y; row++)
         if ((row < 0 && boundary_mirrors(s->sides->y_low.kind)) ||
             (row >= s->shape->ny && boundary_mirrors(s->sides->y_high.kind)))
@@ -193,9 +185,13 @@ static void compare(strip *s, int64_t y)
 static void begin(strip *s, box cells)
 {
     s->cells = cells;
-    for (int level = 0; level <= s->steps; level++)
-        s->extent[level] =
-            temporal_extent(s->shape, cells, (int64_t)(s->steps - level) * s->radius, s->sides);
+    for (int level = 0; level <= s->steps; level++) {
+        box b = temporal_extent(s->shape, cells, (int64_t)(s->steps - level) * s->radius, s->sides);
+        s->extent[level] = b;
+        if (boundary_mirrors(s->sides->x_low.kind) && b.x0 == 0) b.x0 -= s->radius;
+        if (boundary_mirrors(s->sides->x_high.kind) && b.x1 == s->shape->nx) b.x1 += s->radius;
+        s->wide[level] = b;
+    }
     s->x0 = line_floor(s, cells.x0);
     s->y0 = s->extent[0].y0 - (int64_t)(STEPS_MAX + 1) * s->rows;
     s->direct = !s->call->change && s->x0 == cells.x0 && line_floor(s, cells.x1) == cells.x1;
