@@ -20,30 +20,16 @@ static const temporal_table tables[STENCIL_FORMS][2][2] = {
 
 temporal_table temporal_table_of(const stencil *op) { return tables[op->form][op->has_prev][op->type]; }
 
-static const temporal_tiling *longest(const stencil *op, int most, temporal_use use, int *steps)
+temporal_choice temporal_longest(const stencil *op, int most, bool norm)
 {
     const temporal_table t = temporal_table_of(op);
     for (int i = 0; i < TEMPORAL_STEPS * t.count; i++) {
         const temporal_tiling *row = &t.tilings[i / TEMPORAL_STEPS];
-        *steps = row->steps[i % TEMPORAL_STEPS];
-        if (row->radius == op->radius && row->use == use && 0 < *steps && *steps <= most) return row;
+        const int steps = row->steps[i % TEMPORAL_STEPS];
+        if (row->radius == op->radius && row->norm == norm && 0 < steps && steps <= most)
+            return (temporal_choice){ steps, row, i };
     }
-    *steps = 0;
-    return NULL;
-}
-
-int temporal_longest(const stencil *op, int most, temporal_use use)
-{
-    int steps;
-    (void)longest(op, most, use, &steps);
-    return steps;
-}
-
-const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal_use use)
-{
-    int found;
-    const temporal_tiling *const row = longest(op, steps, use, &found);
-    return found == steps ? row : NULL;
+    return (temporal_choice){ 0 };
 }
 
 /* ---- how long items last ---- */
@@ -65,8 +51,8 @@ temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, 
 {
     const int cell_bytes = (int)dtype_bytes(op->type), piece = TEMPORAL_PIECE_BYTES / cell_bytes,
               depth = steps * t->radius, side_columns = temporal_side_columns(op->form, t->radius, depth);
-    const bool norm = t->use == TEMPORAL_NORM, f64 = op->type == DTYPE_F64,
-               shorter = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST;
+    const bool norm = t->norm, f64 = op->type == DTYPE_F64;
+    const bool shorter = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST;
     const double all = shorter ? shorter_lasts : norm ? norm_lasts : 1,
                  wide = side_columns > 1 ? wide_side_lasts : 1;
     return (temporal_strips){ .stored = temporal_stored_cells(piece, depth, t->columns),

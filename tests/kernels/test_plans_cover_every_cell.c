@@ -85,7 +85,7 @@ static pass any_pass(void)
     if (any(0, 1)) p.strips.waves = (int)any(1, 3);
     if (any(0, 1)) p.strips.border_warps = 1;
     p.plan = temporal_plan_of(&p.strips, &p.shape, p.cells, &b);
-    snprintf(what, sizeof what, "%s, use %d, box %d..%d x %d..%d", problem_text(&p.of), (int)t->use,
+    snprintf(what, sizeof what, "%s, norm %d, box %d..%d x %d..%d", problem_text(&p.of), (int)t->norm,
              (int)p.cells.x0, (int)p.cells.x1, (int)p.cells.y0, (int)p.cells.y1);
     return p;
 }
@@ -156,18 +156,18 @@ static void all_numbers_of_steps(void **unused)
                              .type = (dtype)(i / 4 % 2),
                              .has_prev = i / 8 % 2 };
         const bool has = op.form != STENCIL_BOX || (!op.has_prev && op.radius <= 2);
-        assert_int_equal(temporal_longest(&op, 1, TEMPORAL_PLAIN), has);
+        assert_int_equal(temporal_longest(&op, 1, false).steps, has);
         for (int most = 1, before = 0; most <= 20; most++) {
-            const int steps = temporal_longest(&op, most, TEMPORAL_PLAIN),
-                      norm = temporal_longest(&op, most, TEMPORAL_NORM);
+            const int steps = temporal_longest(&op, most, false).steps,
+                      norm = temporal_longest(&op, most, true).steps;
             assert_true(steps <= most && (steps == before || steps == most));
-            assert_true(norm == 0 || (norm <= most && temporal_longest(&op, norm, TEMPORAL_PLAIN) == norm));
+            assert_true(norm == 0 || (norm <= most && temporal_longest(&op, norm, false).steps == norm));
             before = steps;
         }
     }
     const stencil heat = { .form = STENCIL_STAR, .radius = 1, .type = DTYPE_F32 };
-    assert_int_equal(temporal_longest(&heat, 16, TEMPORAL_PLAIN), 12);
-    assert_int_equal(temporal_longest(&heat, 3, TEMPORAL_NORM), 0);
+    assert_int_equal(temporal_longest(&heat, 16, false).steps, 12);
+    assert_int_equal(temporal_longest(&heat, 3, true).steps, 0);
 }
 
 /* ---- persistent tiles: spans are those of one axis, and so are the checks. A cell that a tile takes is none
