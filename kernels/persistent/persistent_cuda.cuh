@@ -48,6 +48,21 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
         return kind == BOUNDARY_NEUMANN ? cell_i : i == 0 ? value : mirror(value, cell_before);
     }
 
+    /* Stores the ghosts beyond a side into the warp's own slot; ends: its R rows at the side. */
+    template <bool LOW> __device__ __forceinline__ void put_ghosts(const T (*ends)[V]) const
+    {
+#pragma unroll
+        for (int i = 0; i < R; i++) {
+            const int inside = LOW ? i : R - 1 - i, before = i == 0 ? inside : LOW ? i - 1 : R - i;
+            T ghost[V];
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                ghost[v] = ghost_of(LOW ? c.ay.low : c.ay.high, LOW ? c.ay.low_value : c.ay.high_value, i,
+                                    ends[inside][v], ends[before][v]);
+            put(here + (LOW ? R - 1 - i : R + i) * ROW_BYTES, ghost);
+        }
+    }
+
     /* Stores a warp's end rows into the slots of the warps above and below it, and ghosts into its own. */
     __device__ __forceinline__ void put_ends(const T (*first)[V], const T (*last)[V]) const
     {
@@ -57,28 +72,8 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
 #pragma unroll
         for (int i = 0; i < R; i++)
             if (!is_last) put(here + SLOT_BYTES + i * ROW_BYTES, last[i]);
-        if (SIDES && at_top) {
-#pragma unroll
-            for (int i = 0; i < R; i++) {
-                T ghost[V];
-#pragma unroll
-                for (int v = 0; v < V; v++)
-                    ghost[v] =
-                        ghost_of(c.ay.low, c.ay.low_value, i, first[i][v], first[i > 0 ? i - 1 : 0][v]);
-                put(here + (R - 1 - i) * ROW_BYTES, ghost);
-            }
-        }
-        if (SIDES && at_bottom) {
-#pragma unroll
-            for (int i = 0; i < R; i++) {
-                T ghost[V];
-#pragma unroll
-                for (int v = 0; v < V; v++)
-                    ghost[v] = ghost_of(c.ay.high, c.ay.high_value, i, last[R - 1 - i][v],
-                                        last[i > 0 ? R - i : R - 1][v]);
-                put(here + (R + i) * ROW_BYTES, ghost);
-            }
-        }
+        if (SIDES && at_top) put_ghosts<true>(first);
+        if (SIDES && at_bottom) put_ghosts<false>(last);
     }
 
     /* ---- a step ---- */
