@@ -26,7 +26,7 @@ enum { ARRIVED, LED, WORKED, LEFT, EVENTS };
 
 typedef struct streaming {
     device_host host; /* comes first: kernels of the host take the device for one */
-    device plain;     /* the functions of a host device */
+    device plain;     /* the memory functions of a host device */
     device *through;
     int failed;                     /* the first error of a call of it */
     streaming_window window;        /* slots of no rows: there is none */
@@ -311,8 +311,7 @@ static int temporal_steps(device *d, int most, bool norm)
 static int stencil_bind(device *d, const stencil *op)
 {
     streaming *s = (streaming *)d;
-    const int code = s->plain.stencil_bind(d, op);
-    if (code) return code;
+    (void)stencil_bind_host(d, op); /* never fails */
     CALL(s, stencil_bind, op);
     d->temporal_variants = s->through->temporal_variants;
     return code_of(s);
@@ -353,7 +352,7 @@ static void free_window(streaming *s)
 {
     device *t = s->through;
     for (int k = 0; k < STREAMING_LEVELS; k++) {
-        if (s->memory[k]) (void)t->free(t, DEVICE_MEMORY_DEVICE, s->memory[k]);
+        (void)t->free(t, DEVICE_MEMORY_DEVICE, s->memory[k]);
         s->memory[k] = NULL;
     }
     s->window.slot_rows = 0;
@@ -375,7 +374,7 @@ static void destroy(device **self)
     streaming *s = (streaming *)*self;
     device *t = s->through;
     free_window(s);
-    if (s->change) (void)t->free(t, DEVICE_MEMORY_DEVICE, s->change);
+    (void)t->free(t, DEVICE_MEMORY_DEVICE, s->change);
     for (int i = 0; i < EVENTS * RING; i++) (void)t->event_destroy(t, &s->event[i / RING][i % RING]);
     for (int i = 0; i < STREAMS; i++) (void)t->stream_destroy(t, &s->stream[i]);
     device_destroy(&s->through);
