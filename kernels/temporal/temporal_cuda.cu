@@ -46,7 +46,7 @@ int temporal_cuda_bind(device *d, const stencil *op)
     all->name[all->count++] = "its own";
     /* no model predicted well how long items take beside others; lines have no border */
     if (op->form != STENCIL_LINE) all->name[all->count++] = "three waves, border 2.2";
-    cudaError_t e = unit ? unit->upload(op, ((device_cuda *)d)->setup) : cudaSuccess;
+    cudaError_t e = unit->upload(op, ((device_cuda *)d)->setup);
     for (int i = 0; i < TEMPORAL_STEPS * table.count && e == cudaSuccess && op->form != STENCIL_LINE; i++)
         if (table.tilings[i / TEMPORAL_STEPS].radius == op->radius && unit->kernels[i].interior)
             e = prepare(&unit->kernels[i]);
