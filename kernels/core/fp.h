@@ -7,7 +7,6 @@
  * step 4000 ns. */
 #pragma once
 
-#include <fenv.h>
 #include <stdbool.h>
 
 #include "core/linkage.h"

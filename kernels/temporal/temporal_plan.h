@@ -14,7 +14,6 @@
 #include "core/field.h"
 #include "core/linkage.h"
 #include "core/stencil.h"
-#include "temporal/temporal.h"
 
 #ifdef __cplusplus
 #define TEMPORAL_FORMULA static constexpr

@@ -4,6 +4,7 @@
  * release: several times as many cases */
 #include "persistent/persistent_plan.h"
 #include "support/several_steps.h"
+#include "temporal/temporal.h"
 #include "temporal/temporal_plan.h"
 #include "transpose/transpose_peer.h"
 
