@@ -34,11 +34,6 @@
 enum { STEPS_MAX = 16, RADIUS_MAX = 4, BOX_RADIUS_MAX = 2, ROWS_MAX = 2 * RADIUS_MAX + 1 };
 enum { BLOCK_LINES = 4, AHEAD_ROWS = 4, L1_LINES_LEAST = 8, L2_LINES_LEAST = 64, L2_LINES_MOST = 128 };
 
-static bool can_serve(const stencil *op)
-{
-    return op->radius <= (op->form == STENCIL_BOX ? BOX_RADIUS_MAX : RADIUS_MAX);
-}
-
 /* A strip and the state of its cascade. */
 typedef struct strip {
     /* the same for all strips of a pass */
@@ -221,7 +216,9 @@ static void cascade(strip *s)
 
 int temporal_steps_host(device *d, int most, bool norm)
 {
-    return !can_serve(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
+    const stencil *op = &((const device_host *)d)->op;
+    if (op->radius > (op->form == STENCIL_BOX ? BOX_RADIUS_MAX : RADIUS_MAX) || most < 1) return 0;
+    return most < STEPS_MAX ? most : STEPS_MAX;
 }
 
 /* Lines of a strip's row if these bytes hold the rows of all levels and level 0's rows on their way in. */

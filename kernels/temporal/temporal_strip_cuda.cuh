@@ -80,14 +80,6 @@ static __device__ __forceinline__ void star_sum(const T (&queue)[Q][V], const T 
         [&](int k) -> auto & { return k == R ? below : queue[(FIRST + R + k) % Q]; }, sum);
 }
 
-template <int FIRST, int R, typename T, int Q, int V>
-static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T (&below)[V], T (&sum)[V])
-{
-    T around[V + 2 * R];
-    widen<R>(queue[(FIRST + R) % Q], around);
-    star_sum<FIRST, R>(queue, below, around, sum);
-}
-
 /* Adds a row of a box, number `dy` + R of its 2R + 1, to a sum. */
 template <int R, typename T, int V>
 static __device__ __forceinline__ void add_box_row(int dy, const T (&around)[V + 2 * R], T (&sum)[V])
@@ -274,8 +266,9 @@ struct strip {
             if constexpr (PREV)
                 if (level == STEPS - 1) leave(apart(to, prev_to), arriving, out + R);
             if (level == 0) read_again<OLDEST>();
-            T sum[V] = {};
-            star_row<OLDEST, R>(queue[level], arriving, sum);
+            T around[V + 2 * R], sum[V] = {};
+            widen<R>(queue[level][(OLDEST + R) % QUEUE], around);
+            star_sum<OLDEST, R>(queue[level], arriving, around, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
                 if constexpr (PREV) {
