@@ -152,13 +152,6 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
             for (int v = 0; v < V; v++) cell[i][v] = first[i][v], cell[K - R + i][v] = last[i][v];
         __syncthreads();
     }
-
-    /* Stores the end rows, which come from memory or another block, for the warps above and below. */
-    __device__ __forceinline__ void begin_steps() const
-    {
-        put_ends(cell, cell + K - R);
-        __syncthreads();
-    }
 };
 
 /* The last block to end stores the number of the last exchange for the next launch. */
@@ -182,7 +175,8 @@ static __global__ void __launch_bounds__(32 * WARPS, 1)
         /* the last step by itself, before a norm */
         const int steps = min(left - (c.change && left > 1), c.steps_between);
         if (c.change && left == 1) tile.store();
-        tile.begin_steps();
+        tile.put_ends(tile.cell, tile.cell + K - R); /* they come from memory or another block */
+        __syncthreads();
 #pragma unroll 1
         for (int i = 0; i < steps; i++) tile.step();
         left -= steps;
