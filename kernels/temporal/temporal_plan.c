@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#include "temporal/temporal.h"
+
 enum { WAVES_MAX = 4, SIDE_ROWS_LEAST = 16, SIDE_ROWS_ALONE = 64, STRIPS_MAX = 4 };
 
 /* ---- the passes that a stencil has ---- */
@@ -84,12 +86,11 @@ typedef struct near {
 
 static near near_of(int depth, const field_shape *f, box cells, const boundary *sides)
 {
-    return (near){ .low = boundary_mirrors(sides->x_low.kind) && cells.x0 < depth,
-                   .high = boundary_mirrors(sides->x_high.kind) && cells.x1 + depth > f->nx,
-                   .above = boundary_mirrors(sides->y_low.kind) && depth > cells.y0 ? depth - cells.y0 : 0,
-                   .below = boundary_mirrors(sides->y_high.kind) && cells.y1 + depth > f->ny
-                                ? cells.y1 + depth - f->ny
-                                : 0 };
+    const box read = temporal_extent(f, cells, depth, sides);
+    return (near){ .low = read.x0 > cells.x0 - depth,
+                   .high = read.x1 < cells.x1 + depth,
+                   .above = read.y0 - (cells.y0 - depth),
+                   .below = cells.y1 + depth - read.y1 };
 }
 
 /* Adds strips of `stored` cells from x_first on, in chunks of `height` rows. */
