@@ -81,6 +81,7 @@ static int64_t remainder_of(int64_t a, int64_t m) { return (a % m + m) % m; }
 /* The part of a box that depends on a mirroring boundary. */
 typedef struct near {
     bool low, high;       /* cells near x sides */
+    bool wraps;           /* the box ends at x_high, which is periodic */
     int64_t above, below; /* rows near y sides */
 } near;
 
@@ -89,6 +90,7 @@ static near near_of(int depth, const field_shape *f, box cells, const boundary *
     const box read = temporal_extent(f, cells, depth, sides);
     return (near){ .low = read.x0 > cells.x0 - depth,
                    .high = read.x1 < cells.x1 + depth,
+                   .wraps = sides->x_high.kind == BOUNDARY_PERIODIC && cells.x1 == f->nx,
                    .above = read.y0 - (cells.y0 - depth),
                    .below = cells.y1 + depth - read.y1 };
 }
@@ -108,14 +110,11 @@ static void add(temporal_parts *p, box cells, int64_t x_first, int stored, int64
  * has the rest of the box. Beyond a periodic side the interior goes on to the end of a piece: a border strip,
  * even for one cell per row, is other code, and where it runs, SMs and their neighbours fetch the interior's
  * instructions anew (docs/temporal-blocking.md). */
-static int64_t right_of(const temporal_strips *s, const field_shape *f, box cells, int64_t x0,
-                        const boundary_side *side)
+static int64_t right_of(const temporal_strips *s, const field_shape *f, const near *n, box cells, int64_t x0)
 {
     const int64_t odd = (cells.x1 - x0) % s->end_piece, over = odd > 0 ? s->end_piece - odd : 0;
-    const bool wraps = side->kind == BOUNDARY_PERIODIC && cells.x1 == f->nx;
-    if (wraps && s->ends_over && over <= f->depth_x && cells.x1 > x0) return cells.x1 + over;
-    const int64_t last =
-        boundary_mirrors(side->kind) && cells.x1 + s->depth > f->nx ? f->nx - s->depth : cells.x1;
+    if (n->wraps && s->ends_over && over <= f->depth_x && cells.x1 > x0) return cells.x1 + over;
+    const int64_t last = n->high ? f->nx - s->depth : cells.x1;
     return last <= x0 ? x0 : last - (last - x0) % s->end_piece;
 }
 
@@ -152,14 +151,13 @@ static void add_strips(across *a, const temporal_strips *s, const field_shape *f
     }
 }
 
-static across across_of(const temporal_strips *s, const field_shape *f, box cells,
-                        const boundary_side *x_high, const near *n)
+static across across_of(const temporal_strips *s, const field_shape *f, const near *n, box cells)
 {
     /* columns that a strip at a side stores */
     const int64_t inner = s->side_cells - s->depth - s->side_ghosts;
     const int64_t begin = n->low ? inner - inner % s->piece : cells.x0 + remainder_of(-cells.x0, s->piece);
     across a = { .x0 = begin < cells.x1 ? begin : cells.x1 };
-    a.x1 = right_of(s, f, cells, a.x0, x_high);
+    a.x1 = right_of(s, f, n, cells, a.x0);
     const int64_t even = a.x1 - (a.x1 - a.x0) % s->stored; /* saves one strip of a few columns */
     if (n->high && even >= f->nx - inner && even > a.x0) a.x1 = even;
     add_strips(&a, s, f, n, cells.x0, a.x0);
@@ -266,7 +264,7 @@ temporal_plan temporal_plan_of(const temporal_strips *given, const field_shape *
     /* a single band is the whole box */
     if (n.above + n.below >= box_height(cells)) n.above = box_height(cells), n.below = 0;
     const int64_t y0 = cells.y0 + n.above, y1 = cells.y1 - n.below;
-    const across a = across_of(s, f, cells, &sides->x_high, &n);
+    const across a = across_of(s, f, &n, cells);
     const work w = { .rows = y1 - y0,
                      .columns = chunks_of(a.x1 - a.x0, s->stored),
                      .side_rows = box_height(cells),
