@@ -203,10 +203,9 @@ static bool cut_fits(const temporal_strips *s, const work *w, int64_t chunks, in
         w->strips * chunks_of(w->side_rows, c->side) + w->gaps * chunks_of(w->side_rows, c->gap);
     const int64_t band_warps = chunks_of(w->bands, several < 1 ? 1 : several),
                   blocks = chunks_of(side_warps + band_warps, s->border_warps),
-                  left = blocks * s->border_warps - side_warps,
-                  places = s->border_warps == 1 ? 1 : s->per_processor;
+                  left = blocks * s->border_warps - side_warps;
     c->band_warps = left < w->bands ? left : w->bands;
-    return w->columns * chunks_of(w->rows, c->interior) <= waves * (s->resident - blocks * places);
+    return w->columns * chunks_of(w->rows, c->interior) <= waves * (s->resident - blocks * s->per_processor);
 }
 
 /* The cut with as many chunks as fit into `waves` waves. */
@@ -218,16 +217,6 @@ static cut cut_in(const temporal_strips *s, const work *w, int waves)
         if (cut_fits(s, w, chunks, waves, &c)) return c;
     (void)cut_fits(s, w, 1, waves, &c);
     return c;
-}
-
-/* Uses the requested number of waves if chunks keep at least 8 depth rows: each wave computes 2 depth rows
- * per chunk that are not stored. */
-static cut cut_together(const temporal_strips *s, const work *w)
-{
-    cut best = cut_in(s, w, s->waves);
-    for (int waves = s->waves - 1; waves > 0 && best.interior < 8 * s->depth; waves--)
-        best = cut_in(s, w, waves);
-    return best;
 }
 
 /* Chunk height with the earliest end of the interior alone. */
@@ -245,19 +234,22 @@ static int64_t height_of(const temporal_strips *s, const work *w)
 
 /* In a box without an interior, strips along x are all alike and each band has a warp. Strips that only
  * complete pieces (not apart: there is no side) end soon beside the interior, which is cut as if it were
- * alone. */
+ * alone. Otherwise the interior has the requested number of waves if chunks keep at least 8 depth rows: each
+ * wave computes 2 depth rows per chunk that are not stored. */
 static cut cut_of(const temporal_strips *s, const work *w, bool apart)
 {
     if (w->rows == 0 || w->columns == 0)
         return (cut){ .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE, .band_warps = w->bands };
     if (!apart) return (cut){ .interior = height_of(s, w), .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE };
-    return cut_together(s, w);
+    cut best = cut_in(s, w, s->waves);
+    for (int waves = s->waves - 1; waves > 0 && best.interior < 8 * s->depth; waves--)
+        best = cut_in(s, w, waves);
+    return best;
 }
 
-temporal_plan temporal_plan_of(const temporal_strips *given, const field_shape *f, box cells,
+temporal_plan temporal_plan_of(const temporal_strips *s, const field_shape *f, box cells,
                                const boundary *sides)
 {
-    temporal_strips strips = *given, *const s = &strips;
     temporal_plan plan = { .border_warps = 1 };
     if (box_empty(cells)) return plan;
     near n = near_of(s->depth, f, cells, sides);
@@ -274,9 +266,8 @@ temporal_plan temporal_plan_of(const temporal_strips *given, const field_shape *
                      .band = n.above > n.below ? n.above : n.below };
     /* a border without an interior needs no SM of its own, nor do pieces that are stored in part */
     const bool apart = w.rows > 0 && w.columns > 0 && (n.low || n.high || w.bands > 0);
-    if (!apart) s->border_warps = 1;
     const cut c = cut_of(s, &w, apart);
-    plan.border_warps = s->border_warps;
+    if (apart) plan.border_warps = s->border_warps;
     temporal_parts *border = &plan.border;
     add_kind(border, &a, false, cells, s->side_cells, c.side);
     border->sides = border->items;

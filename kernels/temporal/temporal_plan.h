@@ -174,8 +174,7 @@ typedef struct temporal_strips {
     int side_cells, side_ghosts; /* columns of a strip at an x side; those of them that are ghosts */
     int resident;                /* interior warps that the GPU holds at a time */
     int per_processor;           /* the same per SM; at least the tiling's `warps` */
-    int border_warps;            /* per block: one, in an interior item's place, or temporal_border_block, on
-                                  * an SM of its own */
+    int border_warps;            /* temporal_border_block, on an SM of its own */
     int waves;                   /* of interior items, at most */
     double side_lasts, band_lasts; /* how long an item's row takes, in rows of an interior one */
 } temporal_strips;
@@ -208,7 +207,7 @@ typedef struct temporal_plan {
 temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int steps, int per_processor,
                                    int processors);
 /* An empty box has no items. */
-temporal_plan temporal_plan_of(const temporal_strips *given, const field_shape *f, box cells,
+temporal_plan temporal_plan_of(const temporal_strips *s, const field_shape *f, box cells,
                                const boundary *sides);
 
 LINKAGE_C_END

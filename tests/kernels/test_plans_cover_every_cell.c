@@ -84,7 +84,6 @@ static pass any_pass(void)
     any_range(p.of.nx, deeper, b.x_low, b.x_high, &p.cells.x0, &p.cells.x1);
     any_range(p.of.ny, deeper, b.y_low, b.y_high, &p.cells.y0, &p.cells.y1);
     if (any(0, 1)) p.strips.waves = (int)any(1, 3);
-    if (any(0, 1)) p.strips.border_warps = 1;
     p.plan = temporal_plan_of(&p.strips, &p.shape, p.cells, &b);
     snprintf(what, sizeof what, "%s, norm %d, box %d..%d x %d..%d", problem_text(&p.of), (int)t->norm,
              (int)p.cells.x0, (int)p.cells.x1, (int)p.cells.y0, (int)p.cells.y1);
