@@ -51,7 +51,7 @@ void ranks_begin(bool needed)
     if (!needed && launcher() == LEFT) return;
     check_guard("MPI_Init");
     MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given));
-    (void)fp_default();
+    fp_default();
     MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 }
 

@@ -158,7 +158,7 @@ static placement_seat seat_of(const topology *t, const device *d)
 #pragma omp parallel num_threads(mine.threads)
     {
         cpu_set_t cpus;
-        (void)fp_default();
+        fp_default();
         if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
 #pragma omp critical
             CPU_OR(&mine.cpus, &mine.cpus, &cpus);

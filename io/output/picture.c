@@ -190,7 +190,7 @@ static bool write_file(const char *path, const raster *r, const double *pixels, 
 bool picture_write(MPI_Comm comm, const char *path, const picture *p, sentence *why)
 {
     assert(p->nx > 0 && p->ny > 0);
-    (void)fp_default();
+    fp_default();
     picture_scale *const scale = p->scale;
     const int rank = ranks_mine(comm);
     const raster r = raster_of(p->nx, p->ny);

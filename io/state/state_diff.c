@@ -11,11 +11,6 @@
 
 enum { PIECE_BLOCKS = 4, PIECE_BYTES = PIECE_BLOCKS * STATE_BLOCK_BYTES };
 
-static double cell_at(const void *data, dtype t, int64_t k)
-{
-    return t == DTYPE_F32 ? (double)((const float *)data)[k] : ((const double *)data)[k];
-}
-
 static void raise(state_place *p, uint64_t size, int64_t x, int64_t y)
 {
     if (p->x >= 0 && size <= p->size) return;
@@ -27,7 +22,7 @@ static void compare_piece(state_difference *d, const void *const data[2], dtype 
 {
     const int64_t width = box_width(piece), cells = box_cells(piece);
     for (int64_t k = 0; k < cells; k++) {
-        const double a = cell_at(data[0], t, k), b = cell_at(data[1], t, k);
+        const double a = cell_get(t, data[0], k), b = cell_get(t, data[1], k);
         if (cell_bits_f64(a) == cell_bits_f64(b)) continue;
         const int64_t x = piece.x0 + k % width, y = piece.y0 + k / width;
         const double largest = fmax(fabs(a), fabs(b));

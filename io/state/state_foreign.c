@@ -86,7 +86,7 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     const bool ok =
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start + 2 - dims, NULL, count + 2 - dims, NULL) >= 0 &&
         H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, wide) >= 0;
-    (void)fp_default();
+    fp_default();
     for (int64_t k = 0; k < cells && wide != data; k++) ((float *)data)[k] = (float)wide[k];
     if (wide != data) free(wide);
     return ok ? STATE_OK : read_failed(q, how, why);
@@ -137,7 +137,7 @@ static state_status read_state(const state_info *s, const state_foreign *q, void
     void *const other = malloc((size_t)cells * dtype_bytes(s->type) + 1);
     if (!other) return sentence_fail(STATE_IO, why, "no memory to read %s", q->path);
     status = state_read(s, i, q->own, other, why);
-    (void)fp_default();
+    fp_default();
     for (int64_t k = 0; k < cells && status == STATE_OK; k++) {
         if (q->type == DTYPE_F32) ((float *)data)[k] = (float)((const double *)other)[k];
         else ((double *)data)[k] = ((const float *)other)[k];

@@ -66,7 +66,7 @@ static void *run_job(void *writer)
 {
     state_writer *w = writer;
     const int threads = omp_get_max_threads();
-    (void)fp_default(); /* before the first number */
+    fp_default(); /* before the first number */
     const double begin_s = timer_now_s();
     omp_set_num_threads(1);
     if (w->status == STATE_OK) w->status = do_job(w); /* after a failure messages go on, but nothing else */

@@ -19,15 +19,15 @@ LINKAGE_BOTH double cell_fma_f64(double a, double b, double c) { return fma(a, b
 LINKAGE_BOTH float cell_mirror_f32(float v, float u) { return (v + v) - u; }
 LINKAGE_BOTH double cell_mirror_f64(double v, double u) { return (v + v) - u; }
 
-/* A cell of either type, as a double. */
-LINKAGE_BOTH double cell_get(dtype t, const void *at)
+/* Cell i of an array of either type, as a double. */
+LINKAGE_BOTH double cell_get(dtype t, const void *cells, int64_t i)
 {
-    return t == DTYPE_F32 ? (double)*(const float *)at : *(const double *)at;
+    return t == DTYPE_F32 ? (double)((const float *)cells)[i] : ((const double *)cells)[i];
 }
-LINKAGE_BOTH void cell_set(dtype t, void *at, double u)
+LINKAGE_BOTH void cell_set(dtype t, void *cells, int64_t i, double u)
 {
-    if (t == DTYPE_F32) *(float *)at = (float)u;
-    else *(double *)at = u;
+    if (t == DTYPE_F32) ((float *)cells)[i] = (float)u;
+    else ((double *)cells)[i] = u;
 }
 LINKAGE_BOTH double cell_mirror(dtype t, double v, double u)
 {

@@ -1,5 +1,6 @@
 #include "core/fp.h"
 
+#include <fenv.h>
 #include <signal.h>
 #include <stddef.h>
 #include <ucontext.h>

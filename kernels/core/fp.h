@@ -7,7 +7,6 @@
  * step 4000 ns. */
 #pragma once
 
-#include <fenv.h>
 #include <stdbool.h>
 
 #include "core/linkage.h"
@@ -30,16 +29,14 @@ static inline bool fp_is_default(void)
     __asm__ volatile("mrs %0, fpcr" : "=r"(control));
     return control == 0;
 #else
-    return fesetenv(FE_DFL_ENV) == 0; /* sets the default */
+    return false; /* unknown */
 #endif
 }
 
-/* Sets the default. Returns whether the environment is known to have been different. */
-static inline bool fp_default(void)
+/* Sets the default where it is not set. */
+static inline void fp_default(void)
 {
-    if (fp_is_default()) return false;
-    fp_set_default();
-    return true;
+    if (!fp_is_default()) fp_set_default();
 }
 
 LINKAGE_C_END

@@ -29,6 +29,14 @@ template <typename T> static __device__ __forceinline__ void store_once(T *p, co
     __stcs(reinterpret_cast<typename vector16<T>::type *>(p), pack16(c));
 }
 
+/* A policy of accesses: L2 evicts their lines last. */
+static __device__ __forceinline__ uint64_t evict_last()
+{
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
 /* Reads 16 bytes of shared memory, by its 32-bit address. */
 static __device__ __forceinline__ void read16(unsigned from, float *c)
 {

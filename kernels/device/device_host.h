@@ -54,7 +54,7 @@ enum { DEVICE_HOST_TEAM_CELLS = 16384 };
 static inline int device_host_team(const device *d, int64_t cells, double moved_bytes)
 {
     if (moved_bytes > 0) device_sim_take(moved_bytes);
-    if (cells >= DEVICE_HOST_TEAM_CELLS) (void)fp_default();
+    if (cells >= DEVICE_HOST_TEAM_CELLS) fp_default();
     return cells < DEVICE_HOST_TEAM_CELLS || omp_in_parallel() ? 1 : d->threads;
 }
 
@@ -70,7 +70,7 @@ static inline double device_host_moved(dtype t, int words, int64_t cells)
 static inline box device_host_part(box b)
 {
     const int index = omp_get_thread_num(), count = omp_get_num_threads();
-    if (count > 1) (void)fp_default();
+    if (count > 1) fp_default();
     const int64_t width = box_width(b), line_cells = FIELD_ALIGN_BYTES;
     if (box_height(b) >= 8 * (int64_t)count || width < 2 * line_cells * count)
         return box_strip(b, index, count);

@@ -19,9 +19,10 @@
 const char *const host_limit_name[HOST_LIMITS] = { "machine", "cgroup", "ulimit" };
 
 /* The number behind a key at the beginning of a line; NAN: no such line. */
-static double number_in(const char *file, const char *key)
+static double number_in(const char *folder, const char *name, const char *key)
 {
-    char text[64];
+    char file[PATH_MAX + 16], text[64];
+    snprintf(file, sizeof file, "%s/%s", folder, name);
     return sysfs_value(text, sizeof text, file, key) ? strtod(text, NULL) : NAN;
 }
 
@@ -36,15 +37,14 @@ static double limit_in(const char *group, const char *name)
 /* A group's limits by the files of both versions: a file that is not there limits nothing. */
 static void take(host_limits *l, const char *group)
 {
-    char file[PATH_MAX + 16], text[64];
+    char text[64];
     double quota_us = limit_in(group, "cpu.cfs_quota_us"), period_us = limit_in(group, "cpu.cfs_period_us");
     const double most_bytes = fmin(limit_in(group, "memory.max"), limit_in(group, "memory.high")),
                  limit_bytes = fmin(limit_in(group, "memory.limit_in_bytes"), most_bytes);
     const double used_v1_bytes = limit_in(group, "memory.usage_in_bytes"),
                  used_bytes = fmin(used_v1_bytes, limit_in(group, "memory.current"));
-    snprintf(file, sizeof file, "%s/memory.stat", group);
     const char *const cached = isfinite(used_v1_bytes) ? "total_inactive_file " : "inactive_file ";
-    const double cached_bytes = number_in(file, cached),
+    const double cached_bytes = number_in(group, "memory.stat", cached),
                  left_bytes = limit_bytes - used_bytes + (cached_bytes > 0 ? cached_bytes : 0);
     if (isfinite(used_bytes) && left_bytes < l->free_bytes) {
         l->free_bytes = fmax(left_bytes, 0);
@@ -87,28 +87,26 @@ static void take_hierarchies(host_limits *l, const char *proc, const char *sys)
 /* A node's figure in its meminfo, "Node 1 MemTotal:  6 kB"; 0: it has none. */
 static double node_bytes(const char *folder, const char *key)
 {
-    char file[PATH_MAX], line[64];
-    snprintf(file, sizeof file, "%s/meminfo", folder);
+    char line[64];
     snprintf(line, sizeof line, "Node %s %s:", strrchr(folder, '/') + strlen("/node"), key);
-    return fmax(number_in(file, line) * 1024, 0);
+    return fmax(number_in(folder, "meminfo", line) * 1024, 0);
 }
 
 /* The NUMA nodes without CPUs, whose memory is that of GPUs (GH200), are no part of the host's. */
-static void leave_out_gpus(double *total_bytes, double *free_bytes, const char *sys)
+static void leave_out_gpus(host_limits *l, const char *sys)
 {
     char pattern[PATH_MAX], cpus[8];
     glob_t nodes = { 0 };
     snprintf(pattern, sizeof pattern, "%s/devices/system/node/node[0-9]*", sys);
-    if (glob(pattern, GLOB_NOSORT, NULL, &nodes) == 0) {
-        for (size_t i = 0; i < nodes.gl_pathc; i++) {
-            const char *const folder = nodes.gl_pathv[i];
-            if (!sysfs_read(cpus, sizeof cpus, "%s/cpulist", folder) || cpus[0]) continue;
-            *total_bytes -= node_bytes(folder, "MemTotal");
-            *free_bytes -= node_bytes(folder, "MemFree");
-        }
+    (void)glob(pattern, GLOB_NOSORT, NULL, &nodes);
+    for (size_t i = 0; i < nodes.gl_pathc; i++) {
+        const char *const folder = nodes.gl_pathv[i];
+        if (!sysfs_read(cpus, sizeof cpus, "%s/cpulist", folder) || cpus[0]) continue;
+        l->total_bytes -= node_bytes(folder, "MemTotal");
+        l->free_bytes -= node_bytes(folder, "MemFree");
     }
     globfree(&nodes);
-    *free_bytes = fmax(*free_bytes, 0);
+    l->free_bytes = fmax(l->free_bytes, 0);
 }
 
 static double own_bytes(int resource, double used_pages)
@@ -120,13 +118,12 @@ static double own_bytes(int resource, double used_pages)
 
 host_limits host_limits_read(const char *proc, const char *sys)
 {
-    char file[PATH_MAX], text[128];
+    char text[128];
     double all_pages = 0, data_pages = 0;
-    snprintf(file, sizeof file, "%s/meminfo", proc);
-    host_limits l = { .total_bytes = number_in(file, "MemTotal:") * 1024,
-                      .free_bytes = number_in(file, "MemAvailable:") * 1024,
+    host_limits l = { .total_bytes = number_in(proc, "meminfo", "MemTotal:") * 1024,
+                      .free_bytes = number_in(proc, "meminfo", "MemAvailable:") * 1024,
                       .cpus = INFINITY };
-    leave_out_gpus(&l.total_bytes, &l.free_bytes, sys);
+    leave_out_gpus(&l, sys);
     if (sysfs_read(text, sizeof text, "%s/self/statm", proc))
         (void)sscanf(text, "%lf %*s %*s %*s %*s %lf", &all_pages, &data_pages);
     l.own_bytes = fmin(own_bytes(RLIMIT_AS, all_pages), own_bytes(RLIMIT_DATA, data_pages));

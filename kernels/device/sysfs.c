@@ -16,25 +16,9 @@ const char *sysfs_root(void)
     return "/sys";
 }
 
-bool sysfs_read(char *out, size_t bytes, const char *format, ...)
-{
-    char path[PATH_MAX];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(path, sizeof path, format, args);
-    va_end(args);
-    out[0] = '\0';
-    FILE *file = fopen(path, "r");
-    if (!file) return false;
-    const bool read = fgets(out, (int)bytes, file) != NULL;
-    (void)fclose(file);
-    out[read ? strcspn(out, "\n") : 0] = '\0';
-    return read;
-}
-
 bool sysfs_value(char *out, size_t bytes, const char *path, const char *key)
 {
-    char line[512];
+    char line[1024];
     const size_t length = strlen(key);
     FILE *const file = fopen(path, "r");
     const char *value = NULL;
@@ -43,6 +27,16 @@ bool sysfs_value(char *out, size_t bytes, const char *path, const char *key)
     if (file) (void)fclose(file);
     (void)snprintf(out, bytes, "%.*s", value ? (int)strcspn(value, "\n") : 0, value ? value : "");
     return value != NULL;
+}
+
+bool sysfs_read(char *out, size_t bytes, const char *format, ...)
+{
+    char path[PATH_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(path, sizeof path, format, args);
+    va_end(args);
+    return sysfs_value(out, bytes, path, "");
 }
 
 cpu_set_t sysfs_cpus(const char *list)

@@ -9,7 +9,7 @@
 /* "/sys". Debug builds: the folder that WEFT_PRETEND_SYSFS names, for tests on one machine. */
 const char *sysfs_root(void);
 
-/* The first line of the file of that name. */
+/* The first line of the file of that name, without blanks before it. */
 __attribute__((format(printf, 3, 4))) bool sysfs_read(char *out, size_t bytes, const char *format, ...);
 /* The text behind a key and its colon, in the first line that begins with it. */
 bool sysfs_value(char *out, size_t bytes, const char *path, const char *key);

@@ -7,17 +7,10 @@ static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* ---- one row of n cells; t is the same in all of a row, so that the compiler makes a loop for each ---- */
 
-static inline double number_at(dtype t, const void *u, int64_t i)
-{
-    return t == DTYPE_F32 ? (double)((const float *)u)[i] : ((const double *)u)[i];
-}
-
 DEVICE_HOST_CLONES
 static void value_row(dtype t, void *u, const value *v, int64_t x, int64_t y, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (t == DTYPE_F32) ((float *)u)[i] = (float)cell_value(v, x + i, y);
-        else ((double *)u)[i] = cell_value(v, x + i, y);
+    for (int64_t i = 0; i < n; i++) cell_set(t, u, i, cell_value(v, x + i, y));
 }
 
 /* Maxima are over patterns of |d|, in which NaN is above infinity. */
@@ -26,7 +19,7 @@ static uint64_t error_row(dtype t, const void *u, const value *v, int64_t x, int
 {
     uint64_t most = 0;
     for (int64_t i = 0; i < n; i++)
-        most = larger(most, cell_abs_bits(number_at(t, u, i) - cell_value(v, x + i, y)));
+        most = larger(most, cell_abs_bits(cell_get(t, u, i) - cell_value(v, x + i, y)));
     return most;
 }
 

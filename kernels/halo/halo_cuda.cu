@@ -149,37 +149,31 @@ __global__ void __launch_bounds__(BOX_LIST_THREADS)
     });
 }
 
-template <typename T, direction DIRECTION>
-cudaError_t launch_move(const field_shape *f, T *field, T *buffer, const pack_piece *pieces, int count,
-                   cudaStream_t stream)
-{
-    constexpr int64_t V = vector_cells<T>;
-    const bool aligned = ((uintptr_t)field | (uintptr_t)buffer) % 16 == 0;
-    places<T> at = {};
-    box_list all = {};
-    assert(count <= PACK_PIECES_MAX);
-    for (int i = 0; i < count; i++) {
-        const box b = pieces[i].cells;
-        if (box_empty(b)) continue;
-        const int64_t first = field_index(f, b.x0, b.y0);
-        const bool vectors = aligned && (first | pieces[i].offset | box_width(b) | f->pitch) % V == 0;
-        at.field[all.count] = field + first;
-        at.buffer[all.count] = buffer + pieces[i].offset;
-        at.vectors[all.count] = vectors;
-        box_list_add(&all, box_width(b) / (vectors ? V : 1), box_height(b));
-    }
-    if (all.blocks == 0) return cudaSuccess;
-    move_kernel<T, DIRECTION><<<all.blocks, BOX_LIST_THREADS, 0, stream>>>(f->pitch, at, all);
-    return cudaGetLastError();
-}
-
 template <direction DIRECTION>
 cudaError_t move_pieces(const field_shape *f, void *field, void *buffer, const pack_piece *pieces, int count,
                         device_stream *s)
 {
+    assert(count <= PACK_PIECES_MAX);
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
-        return launch_move<T, DIRECTION>(f, (T *)field, (T *)buffer, pieces, count, device_cuda_stream(s));
+        constexpr int64_t V = vector_cells<T>;
+        const bool aligned = ((uintptr_t)field | (uintptr_t)buffer) % 16 == 0;
+        places<T> at = {};
+        box_list all = {};
+        for (int i = 0; i < count; i++) {
+            const box b = pieces[i].cells;
+            if (box_empty(b)) continue;
+            const int64_t first = field_index(f, b.x0, b.y0);
+            const bool vectors = aligned && (first | pieces[i].offset | box_width(b) | f->pitch) % V == 0;
+            at.field[all.count] = (T *)field + first;
+            at.buffer[all.count] = (T *)buffer + pieces[i].offset;
+            at.vectors[all.count] = vectors;
+            box_list_add(&all, box_width(b) / (vectors ? V : 1), box_height(b));
+        }
+        if (all.blocks == 0) return cudaSuccess;
+        move_kernel<T, DIRECTION>
+            <<<all.blocks, BOX_LIST_THREADS, 0, device_cuda_stream(s)>>>(f->pitch, at, all);
+        return cudaGetLastError();
     });
 }
 

@@ -19,7 +19,7 @@ static double cell(const field_shape *f, const void *field, const boundary *b, i
     boundary_rule r = boundary_step(f->ny, b->y_low, b->y_high, &image_y, &v);
     if (r == BOUNDARY_READ) r = boundary_step(f->nx, b->x_low, b->x_high, &image_x, &v);
     if (r == BOUNDARY_VALUE) return v;
-    if (r == BOUNDARY_READ) return cell_get(f->type, field_at_const(f, field, x, y));
+    if (r == BOUNDARY_READ) return cell_get(f->type, field, field_index(f, x, y));
     const double image = cell(f, field, b, image_x, image_y);
     return r == BOUNDARY_MIRROR ? cell_mirror(f->type, v, image) : image;
 }
@@ -36,7 +36,7 @@ int boundary_fill_host(device *d, const field_shape *f, void *field, const bound
         const box b = device_host_part(boxes[i]);
         for (int64_t y = b.y0; y < b.y1; y++)
             for (int64_t x = b.x0; x < b.x1; x++)
-                cell_set(f->type, field_at(f, field, x, y), cell(f, field, sides, x, y));
+                cell_set(f->type, field, field_index(f, x, y), cell(f, field, sides, x, y));
     }
     return 0;
 }

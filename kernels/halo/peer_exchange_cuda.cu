@@ -162,47 +162,42 @@ template <typename T> side side_of(const field_shape *f, box b)
     return s;
 }
 
-template <typename T>
-cudaError_t launch(const field_shape *f, T *field, const device_link *given, int count, cudaStream_t stream,
-                   bool follows)
-{
-    links all = {};
-    unsigned blocks = 0;
-    assert(count <= PACK_PIECES_MAX && (uintptr_t)field % FIELD_ALIGN_BYTES == 0);
-    for (int i = 0; i < count; i++) {
-        const device_link *g = &given[i];
-        link *l = &all.of[all.count++];
-        const int64_t bytes = box_cells(g->send) * (int64_t)sizeof(T), most = DEVICE_LINK_PARTS_MAX;
-        const int64_t wanted = (bytes + PART_BYTES - 1) / PART_BYTES;
-        const int64_t parts = wanted < 1 ? 1 : wanted < most ? wanted : most;
-        for (int turn = 0; turn < 2; turn++) l->there[turn] = g->there[turn], l->here[turn] = g->here[turn];
-        l->flag_there = g->flag_there;
-        l->flag_here = g->flag_here;
-        l->done = g->done;
-        l->send = side_of<T>(f, g->send);
-        l->receive = side_of<T>(f, g->receive);
-        l->part_bytes =
-            ((bytes + parts - 1) / parts + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
-        l->chunks = bytes == 0 ? 1 : (unsigned)((l->part_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES);
-        l->blocks = (unsigned)parts;
-        l->send_first = blocks;
-        blocks += l->blocks;
-    }
-    for (int i = 0; i < count; i++) {
-        all.of[i].receive_first = blocks;
-        blocks += all.of[i].blocks;
-    }
-    if (count == 0) return cudaSuccess;
-    return programmatic_launch(follows, blocks, THREADS, 0, stream, exchange_kernel<T>, field, all);
-}
-
 } // namespace
 
-int peer_exchange_cuda(device *d, const field_shape *f, void *field, const device_link *links, int count,
+int peer_exchange_cuda(device *d, const field_shape *f, void *field, const device_link *given, int count,
                        device_stream *s)
 {
-    const bool follows = ((const device_cuda *)d)->follows;
+    assert(count <= PACK_PIECES_MAX && (uintptr_t)field % FIELD_ALIGN_BYTES == 0);
+    if (count == 0) return cudaSuccess;
     return by_type(f->type, [&](auto cell) {
-        return launch(f, (decltype(cell) *)field, links, count, device_cuda_stream(s), follows);
+        using T = decltype(cell);
+        links all = {};
+        unsigned blocks = 0;
+        for (int i = 0; i < count; i++) {
+            const device_link *g = &given[i];
+            link *l = &all.of[all.count++];
+            const int64_t bytes = box_cells(g->send) * (int64_t)sizeof(T), most = DEVICE_LINK_PARTS_MAX;
+            const int64_t wanted = (bytes + PART_BYTES - 1) / PART_BYTES;
+            const int64_t parts = wanted < 1 ? 1 : wanted < most ? wanted : most;
+            for (int turn = 0; turn < 2; turn++)
+                l->there[turn] = g->there[turn], l->here[turn] = g->here[turn];
+            l->flag_there = g->flag_there;
+            l->flag_here = g->flag_here;
+            l->done = g->done;
+            l->send = side_of<T>(f, g->send);
+            l->receive = side_of<T>(f, g->receive);
+            l->part_bytes =
+                ((bytes + parts - 1) / parts + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
+            l->chunks = bytes == 0 ? 1 : (unsigned)((l->part_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES);
+            l->blocks = (unsigned)parts;
+            l->send_first = blocks;
+            blocks += l->blocks;
+        }
+        for (int i = 0; i < count; i++) {
+            all.of[i].receive_first = blocks;
+            blocks += all.of[i].blocks;
+        }
+        return programmatic_launch(((const device_cuda *)d)->follows, blocks, THREADS, 0,
+                                   device_cuda_stream(s), exchange_kernel<T>, (T *)field, all);
     });
 }

@@ -68,9 +68,7 @@ static __device__ __forceinline__ void store_words(uint64_t *to, const T *c, uns
     const uint64_t high = (uint64_t)number << 32;
     unsigned bits[2];
     memcpy(bits, c, sizeof bits);
-    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(high | bits[0]),
-                 "l"(high | bits[1])
-                 : "memory");
+    flag_set_pair(to, high | bits[0], high | bits[1]);
 }
 /* wrong: gets more bits if one of the words has not arrived. */
 template <typename T>

@@ -43,22 +43,6 @@ bool plan_of(const device *d, const field_shape *f, const boundary *sides, bool 
            plan->shared_bytes <= self->shared_bytes;
 }
 
-/* A cooperative launch: all blocks run at the same time, or none. */
-template <typename T>
-cudaError_t launch(const persistent_plan *p, const persistent_arguments<T> &a, cudaStream_t stream)
-{
-    const bool sides = a.ax.low != BOUNDARY_NONE || a.ax.high != BOUNDARY_NONE || a.ay.low != BOUNDARY_NONE ||
-                       a.ay.high != BOUNDARY_NONE;
-    cudaLaunchAttribute cooperative = {};
-    cooperative.id = cudaLaunchAttributeCooperative;
-    cooperative.val.cooperative = 1;
-    const dim3 blocks((unsigned)(p->tiles_x * p->tiles_y)), threads(32u * (unsigned)p->warps);
-    const cudaLaunchConfig_t config = { blocks, threads, p->shared_bytes, stream, &cooperative, 1 };
-    const cudaError_t e = cudaLaunchKernelEx(&config, kernel_of(T(), p->tiling, sides), a);
-    const cudaError_t last = cudaGetLastError();
-    return e != cudaSuccess ? e : last;
-}
-
 } // namespace
 
 size_t persistent_bytes_cuda(device *d, const field_shape *f, const boundary *sides, bool cut)
@@ -93,7 +77,7 @@ int persistent_pass_cuda(device *d, const persistent_call *c, device_stream *s)
     const auto at = [](void *memory, size_t bytes) { /* NULL: there is no such rank */
         return memory ? (unsigned *)((char *)memory + bytes) : nullptr;
     };
-    return by_type(f->type, [&](auto cell) {
+    return device_cuda_checked(by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
         persistent_arguments<T> a = {};
         a.next = (T *)field_at(f, c->next, 0, 0);
@@ -111,6 +95,11 @@ int persistent_pass_cuda(device *d, const persistent_call *c, device_stream *s)
         a.flags_there[0] = at(m->above, p->flags_at), a.flags_there[1] = at(m->below, p->flags_at);
         a.numbers = at(m->here, p->numbers_at);
         a.change = (unsigned long long *)c->change;
-        return launch(p, a, device_cuda_stream(s));
-    });
+        const bool mirrors = a.ax.low != BOUNDARY_NONE || a.ax.high != BOUNDARY_NONE ||
+                             a.ay.low != BOUNDARY_NONE || a.ay.high != BOUNDARY_NONE;
+        void *arguments[] = { &a };
+        /* all blocks run at the same time, or none */
+        return cudaLaunchCooperativeKernel(kernel_of(cell, p->tiling, mirrors), p->tiles_x * p->tiles_y,
+                                           32 * p->warps, arguments, p->shared_bytes, device_cuda_stream(s));
+    }));
 }

@@ -48,6 +48,21 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
         return kind == BOUNDARY_NEUMANN ? cell_i : i == 0 ? value : mirror(value, cell_before);
     }
 
+    /* Stores the ghosts beyond a side into the warp's own slot; ends: its R rows at the side. */
+    template <bool LOW> __device__ __forceinline__ void put_ghosts(const T (*ends)[V]) const
+    {
+#pragma unroll
+        for (int i = 0; i < R; i++) {
+            const int inside = LOW ? i : R - 1 - i, before = i == 0 ? inside : LOW ? i - 1 : R - i;
+            T ghost[V];
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                ghost[v] = ghost_of(LOW ? c.ay.low : c.ay.high, LOW ? c.ay.low_value : c.ay.high_value, i,
+                                    ends[inside][v], ends[before][v]);
+            put(here + (LOW ? R - 1 - i : R + i) * ROW_BYTES, ghost);
+        }
+    }
+
     /* Stores a warp's end rows into the slots of the warps above and below it, and ghosts into its own. */
     __device__ __forceinline__ void put_ends(const T (*first)[V], const T (*last)[V]) const
     {
@@ -57,28 +72,8 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
 #pragma unroll
         for (int i = 0; i < R; i++)
             if (!is_last) put(here + SLOT_BYTES + i * ROW_BYTES, last[i]);
-        if (SIDES && at_top) {
-#pragma unroll
-            for (int i = 0; i < R; i++) {
-                T ghost[V];
-#pragma unroll
-                for (int v = 0; v < V; v++)
-                    ghost[v] =
-                        ghost_of(c.ay.low, c.ay.low_value, i, first[i][v], first[i > 0 ? i - 1 : 0][v]);
-                put(here + (R - 1 - i) * ROW_BYTES, ghost);
-            }
-        }
-        if (SIDES && at_bottom) {
-#pragma unroll
-            for (int i = 0; i < R; i++) {
-                T ghost[V];
-#pragma unroll
-                for (int v = 0; v < V; v++)
-                    ghost[v] = ghost_of(c.ay.high, c.ay.high_value, i, last[R - 1 - i][v],
-                                        last[i > 0 ? R - i : R - 1][v]);
-                put(here + (R + i) * ROW_BYTES, ghost);
-            }
-        }
+        if (SIDES && at_top) put_ghosts<true>(first);
+        if (SIDES && at_bottom) put_ghosts<false>(last);
     }
 
     /* ---- a step ---- */
@@ -96,25 +91,13 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
         }
     }
 
-    /* A row's next level; north(k, v), south(k, v): cell v of the rows k above and below. */
+    /* A row's next level; north(k), south(k): the rows k above and below. */
     template <typename NORTH, typename SOUTH>
     __device__ __forceinline__ void sum_row(const T (&row)[V], NORTH north, SOUTH south, T (&sum)[V]) const
     {
         T around[V + 2 * R];
         beside(row, around);
-#pragma unroll
-        for (int k = R; k >= 1; k--) {
-#pragma unroll
-            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k), around[R + v - k], k == R ? (T)0 : sum[v]);
-#pragma unroll
-            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 1, around[R + v + k], sum[v]);
-#pragma unroll
-            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 2, north(k, v), sum[v]);
-#pragma unroll
-            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 3, south(k, v), sum[v]);
-        }
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * R, around[R + v], sum[v]);
+        sum_star<R>(around, north, south, sum);
     }
 
     __device__ __forceinline__ void get_below(T (&south)[R][V]) const
@@ -133,22 +116,16 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
 #pragma unroll
         for (int i = 0; i < R; i++)
             sum_row(
-                cell[i],
-                [&](int k, int v) {
-                    return i >= k ? cell[i >= k ? i - k : 0][v] : north[i >= k ? 0 : R + i - k][v];
-                },
-                [&](int k, int v) { return cell[i + k][v]; }, first[i]);
+                cell[i], [&](int k) -> auto & { return i >= k ? cell[i - k] : north[R + i - k]; },
+                [&](int k) -> auto & { return cell[i + k]; }, first[i]);
         if (CROWDED) get_below(south);
         here = turns - here;
 #pragma unroll
         for (int i = 0; i < R; i++) {
             const int at = K - R + i;
             sum_row(
-                cell[at], [&](int k, int v) { return cell[at - k][v]; },
-                [&](int k, int v) {
-                    return i + k < R ? cell[i + k < R ? at + k : 0][v] : south[i + k < R ? 0 : i + k - R][v];
-                },
-                last[i]);
+                cell[at], [&](int k) -> auto & { return cell[at - k]; },
+                [&](int k) -> auto & { return i + k < R ? cell[at + k] : south[i + k - R]; }, last[i]);
         }
         put_ends(first, last);
 #pragma unroll
@@ -159,8 +136,8 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
         for (int at = R; at < K - R; at++) {
             T sum[V];
             sum_row(
-                cell[at], [&](int k, int v) { return above[k - 1][v]; },
-                [&](int k, int v) { return cell[at + k][v]; }, sum);
+                cell[at], [&](int k) -> auto & { return above[k - 1]; },
+                [&](int k) -> auto & { return cell[at + k]; }, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
 #pragma unroll
@@ -173,13 +150,6 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
         for (int i = 0; i < R; i++)
 #pragma unroll
             for (int v = 0; v < V; v++) cell[i][v] = first[i][v], cell[K - R + i][v] = last[i][v];
-        __syncthreads();
-    }
-
-    /* Stores the end rows, which come from memory or another block, for the warps above and below. */
-    __device__ __forceinline__ void begin_steps() const
-    {
-        put_ends(cell, cell + K - R);
         __syncthreads();
     }
 };
@@ -205,7 +175,8 @@ static __global__ void __launch_bounds__(32 * WARPS, 1)
         /* the last step by itself, before a norm */
         const int steps = min(left - (c.change && left > 1), c.steps_between);
         if (c.change && left == 1) tile.store();
-        tile.begin_steps();
+        tile.put_ends(tile.cell, tile.cell + K - R); /* they come from memory or another block */
+        __syncthreads();
 #pragma unroll 1
         for (int i = 0; i < steps; i++) tile.step();
         left -= steps;

@@ -45,7 +45,7 @@ static int own_of(int64_t cells, int held, int halo, int unit, bool mirrors)
     return cells - (tiles_of(cells, own) - 1) * own >= halo ? own : 0;
 }
 
-/* Lays p's warps and steps between exchanges out over the field. */
+/* Lays p's warps and steps between exchanges out over the field, and their exchange over the memory. */
 static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t ny, const boundary *sides,
                     bool cut, int processors, persistent_plan *p)
 {
@@ -64,12 +64,6 @@ static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t 
                  held = (double)(p->width + 2 * p->halo_x) * (p->height + 2 * p->halo_y);
     p->step_s = compute_s(t, p->warps, type) +
                 exchange_s(t, (held - own) * (double)dtype_bytes(type), cut) / p->steps_between;
-    return true;
-}
-
-static void lay_out_memory(const persistent_tiling *t, dtype type, int64_t nx, int64_t ny, bool cut,
-                           persistent_plan *p)
-{
     p->rows_beyond = cut ? p->halo_y : 0;
     const size_t line = PERSISTENT_FLAG_WORDS * sizeof(unsigned),
                  cells = (size_t)(nx * (ny + 2 * p->rows_beyond)),
@@ -78,6 +72,7 @@ static void lay_out_memory(const persistent_tiling *t, dtype type, int64_t nx, i
     p->numbers_at = p->flags_at + (size_t)(p->tiles_x * (p->tiles_y + 2)) * line;
     p->bytes = p->numbers_at + line;
     p->shared_bytes = persistent_shared_bytes(t, p->warps, type);
+    return true;
 }
 
 enum { STEPS_BETWEEN_MAX = 16, CELLS_MAX = 1 << 24 /* more than any GPU's registers hold */ };
@@ -85,14 +80,13 @@ enum { STEPS_BETWEEN_MAX = 16, CELLS_MAX = 1 << 24 /* more than any GPU's regist
 bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut,
                         int processors, persistent_plan *plan)
 {
-    const persistent_tiling *const tilings = tables[op->type].tilings;
     double best_s = INFINITY;
     /* sides are the domain's */
     assert(sides->x_low.kind != BOUNDARY_NONE && sides->y_low.kind != BOUNDARY_NONE);
     if (op->form != STENCIL_STAR || op->has_prev) return false;
     if (nx > CELLS_MAX || ny > CELLS_MAX || nx * ny > CELLS_MAX) return false;
     for (int i = 0; i < tables[op->type].count; i++) {
-        const persistent_tiling *t = &tilings[i];
+        const persistent_tiling *t = &tables[op->type].tilings[i];
         if (t->radius != op->radius || nx % t->columns != 0) continue;
         for (int warps = 2; warps <= t->warps; warps++)
             for (int steps = 1; steps <= STEPS_BETWEEN_MAX; steps++) {
@@ -102,7 +96,5 @@ bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundar
                 best_s = p.step_s;
             }
     }
-    if (best_s == INFINITY) return false;
-    lay_out_memory(&tilings[plan->tiling], op->type, nx, ny, cut, plan);
-    return true;
+    return best_s < INFINITY;
 }

@@ -79,7 +79,7 @@ static inline size_t persistent_shared_bytes(const persistent_tiling *t, int war
 
 /* A tile along an axis; cells of the field, and beyond a periodic side. */
 typedef struct persistent_span {
-    int first, held;         /* the first cell that it holds, and their number */
+    int first;               /* the first cell that it holds */
     int own_low, own_high;   /* its own: [low, high) */
     int low, high;           /* right after an exchange: own and halo */
     int band_low, band_high; /* own cells below band_low and from band_high on are others' halo */
@@ -95,7 +95,6 @@ LINKAGE_BOTH persistent_span persistent_span_of(int cells, bool mirrors_low, boo
     if (mirrors_high && first + held > cells) first = cells - held;
     const int end = first + held;
     const persistent_span s = { first,
-                                held,
                                 own_low,
                                 own_high,
                                 own_low - halo > first ? own_low - halo : first,

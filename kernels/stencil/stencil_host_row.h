@@ -108,4 +108,5 @@ ROWS_OF(square, STENCIL_BOX)
 #undef ROWS_OF
 #undef CELL
 #undef FMA
+#undef STREAM
 #undef NAME

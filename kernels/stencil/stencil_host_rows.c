@@ -12,17 +12,17 @@
 
 #define TARGET
 #define BYTES sizeof(CELL)
-#define STREAM(TO, U) (*(TO) = (U)[0])
 #define CELL float
 #define FMA(W, X, U) ((VECTOR){ fmaf((W)[0], (X)[0], (U)[0]) })
+#define STREAM(TO, U) (*(TO) = (U)[0])
 #define NAME(x) x##_plain_f32
 #include "stencil/stencil_host_row.h"
 
 #define CELL double
 #define FMA(W, X, U) ((VECTOR){ fma((W)[0], (X)[0], (U)[0]) })
+#define STREAM(TO, U) (*(TO) = (U)[0])
 #define NAME(x) x##_plain_f64
 #include "stencil/stencil_host_row.h"
-#undef STREAM
 #undef BYTES
 #undef TARGET
 
@@ -37,28 +37,24 @@
 #define STREAM(TO, U) _mm256_stream_ps(TO, U)
 #define NAME(x) x##_avx2_f32
 #include "stencil/stencil_host_row.h"
-#undef STREAM
 
 #define CELL double
 #define FMA(W, X, U) _mm256_fmadd_pd(W, X, U)
 #define STREAM(TO, U) _mm256_stream_pd(TO, U)
 #define NAME(x) x##_avx2_f64
 #include "stencil/stencil_host_row.h"
-#undef STREAM
 #undef BYTES
 #undef TARGET
 
 /* ---- AVX-512 ---- */
 
 #define TARGET __attribute__((target("avx512f")))
-
 #define BYTES 64
 #define CELL float
 #define FMA(W, X, U) _mm512_fmadd_ps(W, X, U)
 #define STREAM(TO, U) _mm512_stream_ps(TO, U)
 #define NAME(x) x##_avx512_f32
 #include "stencil/stencil_host_row.h"
-#undef STREAM
 
 #define CELL double
 #define FMA(W, X, U) _mm512_fmadd_pd(W, X, U)
@@ -75,7 +71,6 @@
 #define STREAM(TO, U) vst1q_f32(TO, U)
 #define NAME(x) x##_neon_f32
 #include "stencil/stencil_host_row.h"
-#undef STREAM
 
 #define CELL double
 #define FMA(W, X, U) vfmaq_f64(U, W, X)

@@ -44,6 +44,28 @@ template <typename T> static __device__ __forceinline__ T term(int i, T u, T sum
     return i == 0 ? weight<T>(i) * u : fma_of(weight<T>(i), u, sum);
 }
 
+/* A star's sums of V cells side by side: one term of all of them at a time, since they do not depend on each
+ * other. around: their row, and R cells to either side; north(k), south(k): the rows k above and below. */
+template <int R, typename T, int V, typename NORTH, typename SOUTH>
+static __device__ __forceinline__ void sum_star(const T (&around)[V + 2 * R], NORTH north, SOUTH south,
+                                                T (&sum)[V])
+{
+#pragma unroll
+    for (int k = R; k >= 1; k--) {
+        const T(&above)[V] = north(k), (&below)[V] = south(k);
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k), around[R + v - k], sum[v]);
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 1, around[R + v + k], sum[v]);
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 2, above[v], sum[v]);
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 3, below[v], sum[v]);
+    }
+#pragma unroll
+    for (int v = 0; v < V; v++) sum[v] = term(4 * R, around[R + v], sum[v]);
+}
+
 /* The cells [from, to) of a vector at x lie in the box's columns; an empty range has to <= from. */
 struct span {
     int from, to;

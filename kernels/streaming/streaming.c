@@ -26,7 +26,7 @@ enum { ARRIVED, LED, WORKED, LEFT, EVENTS };
 
 typedef struct streaming {
     device_host host; /* comes first: kernels of the host take the device for one */
-    device plain;     /* the functions of a host device */
+    device plain;     /* the memory functions of a host device */
     device *through;
     int failed;                     /* the first error of a call of it */
     streaming_window window;        /* slots of no rows: there is none */
@@ -60,17 +60,13 @@ static int code_of(streaming *s)
 
 typedef struct visit {
     streaming *s;
-    const field_shape *shape; /* of the fields, in host memory */
-    const boundary *sides;
-    void *next[STREAMING_LEVELS];
-    const void *cur[STREAMING_LEVELS];
-    int levels, passes;
+    const temporal_call *call; /* of fields in host memory */
+    int passes;
     int pass[STREAMING_STEPS_MAX]; /* steps of each pass */
     /* rows of each level that are needed */
     int64_t begin[STREAMING_STEPS_MAX + 1], end[STREAMING_STEPS_MAX + 1];
     int64_t lead;
     field_shape slot; /* of all its rows */
-    uint64_t *change; /* on the device that computes; NULL: no norm */
 } visit;
 
 typedef struct chunk {
@@ -88,11 +84,14 @@ static int64_t known(const visit *v, int level, int64_t b)
     return row < v->begin[level] ? v->begin[level] : row > v->end[level] ? v->end[level] : row;
 }
 
-/* Row `row` of a chunk's slot, as row 0 of a field. The rows above the slots are padding for its ghosts. */
+/* Row `row` of a chunk's slot, as row 0 of a field; NULL if there is no such field. The rows above the slots
+ * are padding for its ghosts. */
 static void *slot_at(const visit *v, int field, int array, int64_t number, int64_t row)
 {
     const int64_t slot = (array == 0 ? 0 : slots_of(v, 0)) + number % slots_of(v, array);
-    return (char *)v->s->memory[field] +
+    char *const memory = v->s->memory[field];
+    if (!memory) return NULL;
+    return memory +
            (size_t)((slot * v->s->window.slot_rows + row) * v->slot.pitch) * dtype_bytes(v->slot.type);
 }
 
@@ -119,7 +118,7 @@ static void copy_rows(const visit *v, void *to, int64_t to_pitch, const void *fr
                       int64_t rows, int stream)
 {
     streaming *s = v->s;
-    const size_t word = dtype_bytes(v->shape->type), row_bytes = (size_t)v->shape->nx * word;
+    const size_t word = dtype_bytes(v->slot.type), row_bytes = (size_t)v->slot.nx * word;
     if (rows <= 0) return;
     if (to_pitch == from_pitch)
         CALL(s, copy, to, from, (size_t)((rows - 1) * to_pitch) * word + row_bytes, s->stream[stream]);
@@ -131,17 +130,18 @@ static void copy_rows(const visit *v, void *to, int64_t to_pitch, const void *fr
 /* Copies the chunk's rows of level 0 into their slot. Beyond periodic sides they wrap, as often as needed. */
 static void arrive(const visit *v, const chunk *c)
 {
-    const field_shape *f = v->shape;
-    const bool wraps = v->sides->y_low.kind == BOUNDARY_PERIODIC;
+    const field_shape *f = &v->call->shape;
+    const void *const cur[] = { v->call->cur, v->call->prev };
+    const bool wraps = v->call->sides.y_low.kind == BOUNDARY_PERIODIC;
     const int64_t before = c->number - slots_of(v, 0); /* the chunk before in the same slot */
     wait_for(v->s, LED, before < 0 ? before : before + 1, ARRIVE);
     if (array_of(v->passes) == 0) wait_for(v->s, LEFT, before, ARRIVE);
     for (int64_t y = c->a, end; y < c->b; y = end) {
         const int64_t from = wraps ? (y % f->ny + f->ny) % f->ny : y;
         end = wraps && y + f->ny - from < c->b ? y + f->ny - from : c->b;
-        for (int k = 0; k < v->levels; k++)
-            copy_rows(v, cells_at(v, k, 0, c, y), v->slot.pitch, field_at_const(f, v->cur[k], 0, from),
-                      f->pitch, end - y, ARRIVE);
+        for (int k = 0; k < v->s->window.levels; k++)
+            copy_rows(v, cells_at(v, k, 0, c, y), v->slot.pitch, field_at_const(f, cur[k], 0, from), f->pitch,
+                      end - y, ARRIVE);
     }
     tell(v->s, ARRIVED, c->number, ARRIVE);
 }
@@ -153,7 +153,7 @@ static void lead(const visit *v, const chunk *c, int64_t rows_before)
     const field_shape *f = &v->slot;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->pitch * word;
     const size_t own_bytes = (size_t)(f->nx + 2 * f->depth_x) * word;
-    for (int k = 0; k < v->levels; k++)
+    for (int k = 0; k < v->s->window.levels; k++)
         for (int array = 0; array < 2; array++) {
             char *const to = slot_at(v, k, array, c->number, 0);
             const char *const from = slot_at(v, k, array, c->number - 1, rows_before);
@@ -173,9 +173,9 @@ static void fill_images(const visit *v, const chunk *c, int level)
                   depth = (int64_t)v->pass[level] * v->s->window.radius, nx = v->slot.nx;
     const box images[] = { box_make(-depth, 0, from + up, to + up),
                            box_make(nx, nx + depth, from + up, to + up) };
-    if (v->sides->x_low.kind != BOUNDARY_PERIODIC || from >= to) return;
-    const boundary sides = { v->sides->x_low, v->sides->x_high, { BOUNDARY_NONE, 0 }, { BOUNDARY_NONE, 0 } };
-    for (int k = 0; k < v->levels; k++)
+    const boundary *b = &v->call->sides, sides = { .x_low = b->x_low, .x_high = b->x_high };
+    if (b->x_low.kind != BOUNDARY_PERIODIC || from >= to) return;
+    for (int k = 0; k < v->s->window.levels; k++)
         CALL(v->s, boundary_fill, &v->slot, slot_at(v, k, array_of(level), c->number, 0), &sides, images, 2,
              v->s->stream[WORK]);
 }
@@ -185,30 +185,26 @@ static void fill_images(const visit *v, const chunk *c, int level)
  * on a high one. */
 static void pass(const visit *v, const chunk *c, int level)
 {
-    const boundary *b = v->sides;
+    const boundary *b = &v->call->sides;
     const boundary_side cut = { BOUNDARY_NONE, 0 };
-    const int steps = v->pass[level - 1], depth = steps * v->s->window.radius;
-    const int64_t from = known(v, level, c->a), to = known(v, level, c->b);
+    const int steps = v->pass[level - 1], depth = steps * v->s->window.radius, to_array = array_of(level),
+              from_array = array_of(level - 1);
+    const int64_t from = known(v, level, c->a), to = known(v, level, c->b), ny = v->call->shape.ny;
     if (from >= to) return;
     const bool low = boundary_mirrors(b->y_low.kind) && from - depth < 0;
-    const bool high = boundary_mirrors(b->y_high.kind) && to + depth > v->shape->ny;
-    const int64_t row = low ? 0 : c->a - v->lead, rows = (high ? v->shape->ny : c->b) - row;
-    const field_shape shape = streaming_slot_shape(&v->s->window, rows);
-    const boundary sides = { b->x_low, b->x_high, low ? b->y_low : cut, high ? b->y_high : cut };
-    void *next[STREAMING_LEVELS] = { NULL }, *cur[STREAMING_LEVELS] = { NULL };
-    for (int k = 0; k < v->levels; k++) {
-        next[k] = slot_at(v, k, array_of(level), c->number, row - (c->a - v->lead));
-        cur[k] = slot_at(v, k, array_of(level - 1), c->number, row - (c->a - v->lead));
-    }
-    const temporal_call call = { .shape = shape,
-                                 .next = next[0],
-                                 .next_prev = next[1],
-                                 .cur = cur[0],
-                                 .prev = cur[1],
-                                 .cells = box_make(0, shape.nx, from - row, to - row),
-                                 .steps = steps,
-                                 .sides = sides,
-                                 .change = level == v->passes ? v->change : NULL };
+    const bool high = boundary_mirrors(b->y_high.kind) && to + depth > ny;
+    const int64_t first = c->a - v->lead, row = low ? 0 : first, rows = (high ? ny : c->b) - row;
+    const temporal_call call = {
+        .shape = streaming_slot_shape(&v->s->window, rows),
+        .next = slot_at(v, 0, to_array, c->number, row - first),
+        .next_prev = slot_at(v, 1, to_array, c->number, row - first),
+        .cur = slot_at(v, 0, from_array, c->number, row - first),
+        .prev = slot_at(v, 1, from_array, c->number, row - first),
+        .cells = box_make(0, v->slot.nx, from - row, to - row),
+        .steps = steps,
+        .sides = { b->x_low, b->x_high, low ? b->y_low : cut, high ? b->y_high : cut },
+        .change = level == v->passes && v->call->change ? v->s->change : NULL,
+    };
     CALL(v->s, temporal_pass, &call, v->s->stream[WORK]);
 }
 
@@ -228,10 +224,12 @@ static void work(const visit *v, const chunk *c, int64_t rows_before)
 static void leave(const visit *v, const chunk *c)
 {
     const int64_t from = known(v, v->passes, c->a), to = known(v, v->passes, c->b);
+    const field_shape *f = &v->call->shape;
+    void *const next[] = { v->call->next, v->call->next_prev };
     wait_for(v->s, WORKED, c->number, LEAVE);
-    for (int k = 0; k < v->levels; k++)
-        copy_rows(v, field_at(v->shape, v->next[k], 0, from), v->shape->pitch,
-                  cells_at(v, k, array_of(v->passes), c, from), v->slot.pitch, to - from, LEAVE);
+    for (int k = 0; k < v->s->window.levels; k++)
+        copy_rows(v, field_at(f, next[k], 0, from), f->pitch, cells_at(v, k, array_of(v->passes), c, from),
+                  v->slot.pitch, to - from, LEAVE);
     tell(v->s, LEFT, c->number, LEAVE);
 }
 
@@ -248,11 +246,12 @@ static int64_t rows_at(const visit *v, int64_t number, int64_t a)
 }
 
 /* Finds the rows of each level that a box of the last level needs, and those that the first pass reads. */
-static void find_rows(visit *v, box cells)
+static void find_rows(visit *v)
 {
+    const temporal_call *c = v->call;
     int64_t beyond = 0;
     for (int level = v->passes; level >= 0; level--) {
-        const box rows = temporal_extent(v->shape, box_make(0, 1, cells.y0, cells.y1), beyond, v->sides);
+        const box rows = temporal_extent(&c->shape, c->cells, beyond, &c->sides);
         v->begin[level] = rows.y0;
         v->end[level] = rows.y1;
         if (level > 0) beyond += (int64_t)v->pass[level - 1] * v->s->window.radius;
@@ -262,34 +261,26 @@ static void find_rows(visit *v, box cells)
 static int temporal_pass(device *d, const temporal_call *call, device_stream *stream)
 {
     streaming *s = (streaming *)d;
-    const field_shape *f = &call->shape;
-    const boundary *sides = &call->sides;
     const box cells = call->cells;
-    const int steps = call->steps;
-    uint64_t *const change = call->change;
     const streaming_window *w = &s->window;
     assert(w->slot_rows > 0 && s->host.op.type == w->type && s->host.op.radius == w->radius &&
-           f->type == w->type && f->nx == w->nx);
-    assert(1 <= steps && steps <= w->steps && (call->prev != NULL) == s->host.op.has_prev &&
+           call->shape.type == w->type && call->shape.nx == w->nx);
+    assert(1 <= call->steps && call->steps <= w->steps && (call->prev != NULL) == s->host.op.has_prev &&
            w->levels == (call->prev ? 2 : 1) && call->next != call->cur);
-    assert(sides->x_low.kind != BOUNDARY_NONE && sides->x_high.kind != BOUNDARY_NONE);
+    assert(call->sides.x_low.kind != BOUNDARY_NONE && call->sides.x_high.kind != BOUNDARY_NONE);
     if (box_empty(cells)) return 0;
-    assert(cells.x0 == 0 && cells.x1 == f->nx && 0 <= cells.y0 && cells.y1 <= f->ny && w->radius <= f->ny);
+    assert(cells.x0 == 0 && cells.x1 == w->nx && 0 <= cells.y0 && cells.y1 <= call->shape.ny &&
+           w->radius <= call->shape.ny);
     s->through->temporal_variants.chosen = d->temporal_variants.chosen;
-    visit v = { .s = s,
-                .shape = f,
-                .sides = sides,
-                .next = { call->next, call->next_prev },
-                .cur = { call->cur, call->prev },
-                .levels = w->levels,
-                .slot = streaming_slot_shape(w, w->slot_rows),
-                .change = change ? s->change : NULL };
-    v.passes = streaming_passes_of(steps, change != NULL, streaming_device_pass_steps, s->through, v.pass);
+    visit v = { .s = s, .call = call, .slot = streaming_slot_shape(w, w->slot_rows) };
+    v.passes = streaming_passes_of(call->steps, call->change != NULL, streaming_device_pass_steps, s->through,
+                                   v.pass);
     v.lead = streaming_lead_rows(w, v.passes);
-    find_rows(&v, cells);
-    assert(v.begin[0] >= 0 || sides->y_low.kind == BOUNDARY_PERIODIC || v.begin[0] >= -f->depth_y);
-    assert(v.end[0] <= f->ny || sides->y_high.kind == BOUNDARY_PERIODIC || v.end[0] <= f->ny + f->depth_y);
-    if (change) CALL(s, fill_bytes, s->change, 0, sizeof *s->change, s->stream[WORK]);
+    find_rows(&v);
+    assert(v.begin[0] >= -call->shape.depth_y || call->sides.y_low.kind == BOUNDARY_PERIODIC);
+    assert(v.end[0] <= call->shape.ny + call->shape.depth_y ||
+           call->sides.y_high.kind == BOUNDARY_PERIODIC);
+    if (call->change) CALL(s, fill_bytes, s->change, 0, sizeof *s->change, s->stream[WORK]);
     chunk c = { 0, v.begin[0], 0 };
     for (int64_t rows, rows_before = 0; c.a < v.end[0]; c.a += rows, c.number++, rows_before = rows) {
         rows = rows_at(&v, c.number, c.a);
@@ -299,10 +290,10 @@ static int temporal_pass(device *d, const temporal_call *call, device_stream *st
         leave(&v, &c);
     }
     uint64_t seen = 0;
-    if (change) CALL(s, copy, &seen, s->change, sizeof seen, s->stream[WORK]);
+    if (call->change) CALL(s, copy, &seen, s->change, sizeof seen, s->stream[WORK]);
     CALL(s, stream_sync, s->stream[WORK]);
     CALL(s, stream_sync, s->stream[LEAVE]);
-    if (change && !s->failed && seen > *change) *change = seen;
+    if (call->change && !s->failed && seen > *call->change) *call->change = seen;
     return code_of(s);
 }
 
@@ -320,8 +311,7 @@ static int temporal_steps(device *d, int most, bool norm)
 static int stencil_bind(device *d, const stencil *op)
 {
     streaming *s = (streaming *)d;
-    const int code = s->plain.stencil_bind(d, op);
-    if (code) return code;
+    (void)stencil_bind_host(d, op); /* never fails */
     CALL(s, stencil_bind, op);
     d->temporal_variants = s->through->temporal_variants;
     return code_of(s);
@@ -362,7 +352,7 @@ static void free_window(streaming *s)
 {
     device *t = s->through;
     for (int k = 0; k < STREAMING_LEVELS; k++) {
-        if (s->memory[k]) (void)t->free(t, DEVICE_MEMORY_DEVICE, s->memory[k]);
+        (void)t->free(t, DEVICE_MEMORY_DEVICE, s->memory[k]);
         s->memory[k] = NULL;
     }
     s->window.slot_rows = 0;
@@ -384,7 +374,7 @@ static void destroy(device **self)
     streaming *s = (streaming *)*self;
     device *t = s->through;
     free_window(s);
-    if (s->change) (void)t->free(t, DEVICE_MEMORY_DEVICE, s->change);
+    (void)t->free(t, DEVICE_MEMORY_DEVICE, s->change);
     for (int i = 0; i < EVENTS * RING; i++) (void)t->event_destroy(t, &s->event[i / RING][i % RING]);
     for (int i = 0; i < STREAMS; i++) (void)t->stream_destroy(t, &s->stream[i]);
     device_destroy(&s->through);

@@ -183,12 +183,6 @@ struct border_strip {
             change = change_larger_if(sides.stores(out, v), change, row[v], before[v]);
     }
 
-    __device__ __forceinline__ void bring_ghosts(const T (&row)[V], T (&brought)[V]) const
-    {
-#pragma unroll
-        for (int v = 0; v < V; v++) brought[v] = own[v].of(row);
-    }
-
     /* The row R above the arriving one, on the next level. */
     __device__ __forceinline__ void next_row(const T (&waiting)[2 * R][V], const T (&arriving)[V],
                                              T (&sum)[V]) const
@@ -199,7 +193,8 @@ struct border_strip {
             T around[V + 2 * R];
             if constexpr (GHOST_LANES) {
                 T row[V];
-                bring_ghosts(waiting[R], row);
+#pragma unroll
+                for (int v = 0; v < V; v++) row[v] = own[v].of(waiting[R]);
                 widen<R>(row, around);
             } else if constexpr (SIDE) {
                 x.around(waiting[R], around);

@@ -46,7 +46,7 @@ int temporal_cuda_bind(device *d, const stencil *op)
     all->name[all->count++] = "its own";
     /* no model predicted well how long items take beside others; lines have no border */
     if (op->form != STENCIL_LINE) all->name[all->count++] = "three waves, border 2.2";
-    cudaError_t e = unit ? unit->upload(op, ((device_cuda *)d)->setup) : cudaSuccess;
+    cudaError_t e = unit->upload(op, ((device_cuda *)d)->setup);
     for (int i = 0; i < TEMPORAL_STEPS * table.count && e == cudaSuccess && op->form != STENCIL_LINE; i++)
         if (table.tilings[i / TEMPORAL_STEPS].radius == op->radius && unit->kernels[i].interior)
             e = prepare(&unit->kernels[i]);
@@ -55,7 +55,7 @@ int temporal_cuda_bind(device *d, const stencil *op)
 
 int temporal_steps_cuda(device *d, int most, bool norm)
 {
-    return temporal_longest(&((const device_cuda *)d)->bound, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
+    return temporal_longest(&((const device_cuda *)d)->bound, most, norm).steps;
 }
 
 int temporal_pass_cuda(device *d, const temporal_call *c, device_stream *s)
@@ -66,19 +66,19 @@ int temporal_pass_cuda(device *d, const temporal_call *c, device_stream *s)
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
     const int chosen = d->temporal_variants.chosen;
-    const temporal_tiling *t = temporal_tiling_of(op, c->steps, c->change ? TEMPORAL_NORM : TEMPORAL_PLAIN);
+    const temporal_choice pass = temporal_longest(op, c->steps, c->change);
+    const temporal_kernels *k = &unit_of(op)->kernels[pass.kernel];
     assert(0 <= chosen && chosen < d->temporal_variants.count);
     assert((c->prev != nullptr) == op->has_prev && (c->next_prev != nullptr) == op->has_prev);
-    assert(op->type == f->type && c->next != c->cur && c->steps > 0 && t);
-    const temporal_kernels *k = unit_of(op)->kernels + (t - temporal_table_of(op).tilings) * TEMPORAL_STEPS;
-    for (int i = 0; t->steps[i] != c->steps; i++) k++;
+    assert(op->type == f->type && c->next != c->cur && pass.steps == c->steps && c->steps > 0);
     if (box_empty(cells)) return cudaSuccess;
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
         const auto own = [&](const void *field) { /* NULL with one level */
             return field ? (T *)field_at_const(f, field, 0, 0) : nullptr;
         };
-        temporal_strips strips = temporal_strips_of(op, t, c->steps, k->per_processor, self->processors);
+        temporal_strips strips =
+            temporal_strips_of(op, pass.tiling, c->steps, k->per_processor, self->processors);
         const temporal_axis<T> ax = axis_of<T>(f->nx, sides->x_low, sides->x_high);
         const temporal_axis<T> ay = axis_of<T>(f->ny, sides->y_low, sides->y_high);
         const cudaStream_t stream = device_cuda_stream(s);

@@ -34,14 +34,10 @@
 enum { STEPS_MAX = 16, RADIUS_MAX = 4, BOX_RADIUS_MAX = 2, ROWS_MAX = 2 * RADIUS_MAX + 1 };
 enum { BLOCK_LINES = 4, AHEAD_ROWS = 4, L1_LINES_LEAST = 8, L2_LINES_LEAST = 64, L2_LINES_MOST = 128 };
 
-static bool can_serve(const stencil *op)
-{
-    return op->radius <= (op->form == STENCIL_BOX ? BOX_RADIUS_MAX : RADIUS_MAX);
-}
-
 /* A strip and the state of its cascade. */
 typedef struct strip {
     /* the same for all strips of a pass */
+    const temporal_call *call;
     const field_shape *shape;
     const boundary *sides;
     stencil_host_kernel *kernel;
@@ -51,18 +47,17 @@ typedef struct strip {
     int radius_y, rows; /* of a step along y: radius, for lines 0; 2 radius_y + 1 */
     size_t cell_bytes;
     int64_t line_cells;
-    const void *cur, *prev;     /* prev NULL: one level */
     int64_t width, pitch, lead; /* in cells: of the widest strip; from a row of memory to the next; from a
                                  * row's begin to the strip's first line */
     /* of a thread */
     char *memory;    /* steps levels of `rows` rows, and the row that comes out */
-    bool norm;       /* is the last step's change wanted? */
-    uint64_t change; /* the largest so far */
+    uint64_t change; /* the largest so far, if it is wanted */
     /* of a strip */
     box cells;      /* own coordinates, as all x and y are */
     int64_t x0, y0; /* x of its first line; a y below that of every row */
     bool direct;    /* the last level is computed into next */
-    box extent[STEPS_MAX + 1];
+    box extent[STEPS_MAX + 1]; /* of a level */
+    box wide[STEPS_MAX + 1];   /* the same with its ghosts beyond x sides that mirror */
     const void *ring[STEPS_MAX][2 * ROWS_MAX]; /* a level's slots, twice, so that any `rows` of them follow
                                                 * one another; each where the next level's rows begin */
 } strip;
@@ -87,64 +82,49 @@ static void *at(const strip *s, int level, int64_t x, int64_t y)
     return s->memory + (size_t)((level * s->rows + slot) * s->pitch + s->lead + x - s->x0) * s->cell_bytes;
 }
 
-static bool beyond_low(const strip *s, box row)
+/* Makes n ghosts of a row from (x, y) on, beyond a y side or else beyond an x side. Their images follow one
+ * another as they do. */
+static void make_ghosts(const strip *s, int level, int64_t x, int64_t y, int64_t n, bool beyond_y)
 {
-    return boundary_mirrors(s->sides->x_low.kind) && row.x0 == 0;
-}
-static bool beyond_high(const strip *s, box row)
-{
-    return boundary_mirrors(s->sides->x_high.kind) && row.x1 == s->shape->nx;
-}
-
-/* Makes n cells that are ghost k beyond a side, of cells that follow one another as their images do: of the
- * mirror at the cell face, and of that at the node. */
-static void make_ghosts(const strip *s, char *to, const char *face, const char *node, boundary_side side,
-                        int k, int64_t n)
-{
-    const dtype t = s->shape->type;
-    for (int64_t i = 0; i < n; i++, to += s->cell_bytes, face += s->cell_bytes, node += s->cell_bytes) {
-        if (side.kind == BOUNDARY_NEUMANN) cell_set(t, to, cell_get(t, face));
-        else cell_set(t, to, k == 0 ? side.value : cell_mirror(t, side.value, cell_get(t, node)));
+    const field_shape *f = s->shape;
+    const boundary *b = s->sides;
+    int64_t image_x = x, image_y = y;
+    double v = 0;
+    const boundary_rule rule = beyond_y ? boundary_step(f->ny, b->y_low, b->y_high, &image_y, &v)
+                                        : boundary_step(f->nx, b->x_low, b->x_high, &image_x, &v);
+    void *const to = at(s, level, x, y), *const image = at(s, level, image_x, image_y);
+    for (int64_t i = 0; i < n; i++) {
+        const double u = cell_get(f->type, image, i);
+        if (rule == BOUNDARY_VALUE) cell_set(f->type, to, i, v);
+        else cell_set(f->type, to, i, rule == BOUNDARY_MIRROR ? cell_mirror(f->type, v, u) : u);
     }
 }
 
-static void ghost_columns(const strip *s, int level, int64_t y, box row)
+static void ghost_columns(const strip *s, int level, int64_t y)
 {
-    const int64_t nx = s->shape->nx;
-    for (int k = 0; k < s->radius && beyond_low(s, row); k++)
-        make_ghosts(s, at(s, level, -1 - k, y), at(s, level, k, y), at(s, level, k - 1, y), s->sides->x_low,
-                    k, 1);
-    for (int k = 0; k < s->radius && beyond_high(s, row); k++)
-        make_ghosts(s, at(s, level, nx + k, y), at(s, level, nx - 1 - k, y), at(s, level, nx - k, y),
-                    s->sides->x_high, k, 1);
+    const box own = s->extent[level], all = s->wide[level];
+    for (int64_t x = all.x0; x < own.x0; x++) make_ghosts(s, level, x, y, 1, false);
+    for (int64_t x = own.x1; x < all.x1; x++) make_ghosts(s, level, x, y, 1, false);
 }
 
-/* Makes row y, ghost k beyond a side, from the row that it mirrors, ghosts beyond x sides included. */
-static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boundary_side side, int64_t face,
-                      int64_t node)
+/* Makes the ghost rows of a level that row y of the next level reads and row y - 1, if any, did not, from
+ * rows that have their ghosts beyond x sides. */
+static void ghost_rows(const strip *s, int level, int64_t y)
 {
-    const int64_t x = row.x0 - (beyond_low(s, row) ? s->radius : 0),
-                  end = row.x1 + (beyond_high(s, row) ? s->radius : 0);
-    make_ghosts(s, at(s, level, x, y), at(s, level, x, face), at(s, level, x, node), side, k, end - x);
+    const bool first = y == s->extent[level + 1].y0;
+    const box all = s->wide[level];
+    for (int64_t row = first ? y - s->radius_y : y + s->radius_y; row <= y + s->radius_y; row++)
+        if ((row < 0 && boundary_mirrors(s->sides->y_low.kind)) ||
+            (row >= s->shape->ny && boundary_mirrors(s->sides->y_high.kind)))
+            make_ghosts(s, level, all.x0, row, box_width(all), true);
 }
 
-/* Makes the ghost rows of a level that row y of the next level reads and row y - 1, if any, did not. */
-static void ghost_rows(const strip *s, int level, box row, int64_t y, bool first)
+static void enter(const strip *s, int64_t y)
 {
-    const int64_t ny = s->shape->ny, beyond = y + s->radius_y - ny;
-    if (first && boundary_mirrors(s->sides->y_low.kind))
-        for (int k = 0; k < s->radius_y - y; k++)
-            ghost_row(s, level, row, -1 - k, k, s->sides->y_low, k, k - 1);
-    if (beyond >= 0 && boundary_mirrors(s->sides->y_high.kind))
-        for (int64_t k = first ? 0 : beyond; k <= beyond; k++)
-            ghost_row(s, level, row, ny + k, (int)k, s->sides->y_high, ny - 1 - k, ny - k);
-}
-
-static void enter(const strip *s, int64_t y, box row)
-{
-    memcpy(at(s, 0, row.x0, y), field_at_const(s->shape, s->cur, row.x0, y),
+    const box row = s->extent[0];
+    memcpy(at(s, 0, row.x0, y), field_at_const(s->shape, s->call->cur, row.x0, y),
            (size_t)box_width(row) * s->cell_bytes);
-    ghost_columns(s, 0, y, row);
+    ghost_columns(s, 0, y);
 }
 
 /* Prefetches a level's share of the lines of row y into L2: all lines at once would stall the core. */
@@ -158,14 +138,15 @@ static void ask(const strip *s, const void *field, int level, int64_t y)
 }
 
 /* Computes row y of a level, in whole lines: cells beyond the row are undefined. */
-static void compute(const strip *s, int level, int64_t y, void *next)
+static void compute(const strip *s, int level, int64_t y)
 {
+    const void *const prev = s->call->prev;
     const box row = s->extent[level];
     const int64_t low = line_floor(s, row.x0);
     const bool into_next = level == s->steps && s->direct;
-    if (y == row.y0 || y + s->radius_y >= s->shape->ny)
-        ghost_rows(s, level - 1, s->extent[level - 1], y, y == row.y0);
-    stencil_host_row job = { .sum = into_next ? field_at(s->shape, next, low, y) : at(s, level, low, y),
+    ghost_rows(s, level - 1, y);
+    stencil_host_row job = { .sum = into_next ? field_at(s->shape, s->call->next, low, y)
+                                               : at(s, level, low, y),
                              .row = s->ring[level - 1] + slot_of(s, y - s->radius_y),
                              .weight = s->weight,
                              .beta = s->beta,
@@ -173,10 +154,10 @@ static void compute(const strip *s, int level, int64_t y, void *next)
                              .rows = 1,
                              .radius = s->radius,
                              .streams = into_next };
-    if (s->prev && level == 1) job.before = field_at_const(s->shape, s->prev, low, y);
-    else if (s->prev) job.before = at(s, level - 2, low, y);
+    if (prev && level == 1) job.before = field_at_const(s->shape, prev, low, y);
+    else if (prev) job.before = at(s, level - 2, low, y);
     s->kernel(&job);
-    if (level < s->steps) ghost_columns(s, level, y, row);
+    if (level < s->steps) ghost_columns(s, level, y);
 }
 
 /* Copies row y of a level to its field, if it is the box's. */
@@ -190,7 +171,7 @@ static void leave(const strip *s, void *to, int level, int64_t y)
 /* Compares row y of the last level with that of the level before it, which is still held. */
 static void compare(strip *s, int64_t y)
 {
-    if (!s->norm || y < s->cells.y0 || y >= s->cells.y1) return;
+    if (!s->call->change || y < s->cells.y0 || y >= s->cells.y1) return;
     const uint64_t change = change_host_row(s->shape->type, at(s, s->steps, s->cells.x0, y),
                                                    at(s, s->steps - 1, s->cells.x0, y), box_width(s->cells));
     if (change > s->change) s->change = change;
@@ -199,38 +180,45 @@ static void compare(strip *s, int64_t y)
 static void begin(strip *s, box cells)
 {
     s->cells = cells;
-    for (int level = 0; level <= s->steps; level++)
-        s->extent[level] =
-            temporal_extent(s->shape, cells, (int64_t)(s->steps - level) * s->radius, s->sides);
+    for (int level = 0; level <= s->steps; level++) {
+        box b = temporal_extent(s->shape, cells, (int64_t)(s->steps - level) * s->radius, s->sides);
+        s->extent[level] = b;
+        if (boundary_mirrors(s->sides->x_low.kind) && b.x0 == 0) b.x0 -= s->radius;
+        if (boundary_mirrors(s->sides->x_high.kind) && b.x1 == s->shape->nx) b.x1 += s->radius;
+        s->wide[level] = b;
+    }
     s->x0 = line_floor(s, cells.x0);
     s->y0 = s->extent[0].y0 - (int64_t)(STEPS_MAX + 1) * s->rows;
-    s->direct = !s->norm && s->x0 == cells.x0 && line_floor(s, cells.x1) == cells.x1;
+    s->direct = !s->call->change && s->x0 == cells.x0 && line_floor(s, cells.x1) == cells.x1;
     for (int level = 0; level < s->steps; level++)
         for (int k = 0; k < 2 * s->rows; k++)
             s->ring[level][k] = at(s, level, line_floor(s, s->extent[level + 1].x0), s->y0 + k);
 }
 
-static void cascade(strip *s, void *next, void *next_prev)
+static void cascade(strip *s)
 {
+    const temporal_call *c = s->call;
     const int64_t deep = (int64_t)s->steps * s->radius_y;
     for (int64_t front = s->extent[0].y0; front < s->cells.y1 + deep; front++) {
         const bool asks = front + AHEAD_ROWS < s->extent[0].y1;
-        if (front < s->extent[0].y1) enter(s, front, s->extent[0]);
+        if (front < s->extent[0].y1) enter(s, front);
         for (int level = 1; level <= s->steps; level++) {
             const int64_t y = front - (int64_t)level * s->radius_y;
-            if (asks) ask(s, s->cur, level, front + AHEAD_ROWS);
-            if (asks && s->prev) ask(s, s->prev, level, front + AHEAD_ROWS - s->radius_y);
-            if (s->extent[level].y0 <= y && y < s->extent[level].y1) compute(s, level, y, next);
+            if (asks) ask(s, c->cur, level, front + AHEAD_ROWS);
+            if (asks && c->prev) ask(s, c->prev, level, front + AHEAD_ROWS - s->radius_y);
+            if (s->extent[level].y0 <= y && y < s->extent[level].y1) compute(s, level, y);
         }
         compare(s, front - deep);
-        if (!s->direct) leave(s, next, s->steps, front - deep);
-        leave(s, next_prev, s->steps - 1, front - deep + s->radius_y);
+        if (!s->direct) leave(s, c->next, s->steps, front - deep);
+        leave(s, c->next_prev, s->steps - 1, front - deep + s->radius_y);
     }
 }
 
 int temporal_steps_host(device *d, int most, bool norm)
 {
-    return !can_serve(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
+    const stencil *op = &((const device_host *)d)->op;
+    if (op->radius > (op->form == STENCIL_BOX ? BOX_RADIUS_MAX : RADIUS_MAX) || most < 1) return 0;
+    return most < STEPS_MAX ? most : STEPS_MAX;
 }
 
 /* Lines of a strip's row if these bytes hold the rows of all levels and level 0's rows on their way in. */
@@ -258,7 +246,7 @@ static void cut_strips(strip *s, const device_host *h, int64_t columns)
 }
 
 /* Computes a thread's part of the box, strip by strip; false: no memory. */
-static bool pass_part(device *d, const strip *any, box part, void *next, void *next_prev, uint64_t *change)
+static bool pass_part(device *d, const strip *any, box part, uint64_t *change)
 {
     strip s = *any;
     void *memory = NULL;
@@ -270,7 +258,7 @@ static bool pass_part(device *d, const strip *any, box part, void *next, void *n
     for (int64_t x = part.x0, end; x < part.x1; x = end) {
         end = stencil_host_least(part.x1, line_floor(&s, x) + s.width);
         begin(&s, box_make(x, end, part.y0, part.y1));
-        cascade(&s, next, next_prev);
+        cascade(&s);
     }
     device_host_stream_end();
     *change = s.change;
@@ -291,7 +279,8 @@ int temporal_pass_host(device *d, const temporal_call *c, device_stream *stream)
            temporal_steps_host(d, c->steps, false) == c->steps);
     assert((c->prev != NULL) == op->has_prev && (c->next_prev != NULL) == op->has_prev);
     if (box_empty(cells)) return 0;
-    strip any = { .shape = f,
+    strip any = { .call = c,
+                  .shape = f,
                   .sides = &c->sides,
                   .kernel = stencil_host_rows(f->type, op->form),
                   .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
@@ -301,17 +290,14 @@ int temporal_pass_host(device *d, const temporal_call *c, device_stream *stream)
                   .radius_y = radius_y,
                   .rows = 2 * radius_y + 1,
                   .cell_bytes = dtype_bytes(f->type),
-                  .line_cells = DEVICE_HOST_LINE_BYTES / (int64_t)dtype_bytes(f->type),
-                  .cur = c->cur,
-                  .prev = c->prev,
-                  .norm = c->change != NULL };
+                  .line_cells = DEVICE_HOST_LINE_BYTES / (int64_t)dtype_bytes(f->type) };
     bool there = true;
     uint64_t most = 0;
     cut_strips(&any, h, box_width(cells));
 #pragma omp parallel num_threads(team) if (team > 1) reduction(&& : there) reduction(max : most)
     {
         const box part = device_host_part(cells);
-        there = pass_part(d, &any, part, c->next, c->next_prev, &most);
+        there = pass_part(d, &any, part, &most);
     }
 #pragma omp critical(temporal_change) /* streams that are fed by a thread each may share `change` */
     if (c->change && most > *c->change) *c->change = most;

@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#include "temporal/temporal.h"
+
 enum { WAVES_MAX = 4, SIDE_ROWS_LEAST = 16, SIDE_ROWS_ALONE = 64, STRIPS_MAX = 4 };
 
 /* ---- the passes that a stencil has ---- */
@@ -20,30 +22,16 @@ static const temporal_table tables[STENCIL_FORMS][2][2] = {
 
 temporal_table temporal_table_of(const stencil *op) { return tables[op->form][op->has_prev][op->type]; }
 
-static const temporal_tiling *longest(const stencil *op, int most, temporal_use use, int *steps)
+temporal_choice temporal_longest(const stencil *op, int most, bool norm)
 {
     const temporal_table t = temporal_table_of(op);
     for (int i = 0; i < TEMPORAL_STEPS * t.count; i++) {
         const temporal_tiling *row = &t.tilings[i / TEMPORAL_STEPS];
-        *steps = row->steps[i % TEMPORAL_STEPS];
-        if (row->radius == op->radius && row->use == use && 0 < *steps && *steps <= most) return row;
+        const int steps = row->steps[i % TEMPORAL_STEPS];
+        if (row->radius == op->radius && row->norm == norm && 0 < steps && steps <= most)
+            return (temporal_choice){ steps, row, i };
     }
-    *steps = 0;
-    return NULL;
-}
-
-int temporal_longest(const stencil *op, int most, temporal_use use)
-{
-    int steps;
-    (void)longest(op, most, use, &steps);
-    return steps;
-}
-
-const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal_use use)
-{
-    int found;
-    const temporal_tiling *const row = longest(op, steps, use, &found);
-    return found == steps ? row : NULL;
+    return (temporal_choice){ 0 };
 }
 
 /* ---- how long items last ---- */
@@ -65,8 +53,8 @@ temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, 
 {
     const int cell_bytes = (int)dtype_bytes(op->type), piece = TEMPORAL_PIECE_BYTES / cell_bytes,
               depth = steps * t->radius, side_columns = temporal_side_columns(op->form, t->radius, depth);
-    const bool norm = t->use == TEMPORAL_NORM, f64 = op->type == DTYPE_F64,
-               shorter = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST;
+    const bool norm = t->norm, f64 = op->type == DTYPE_F64;
+    const bool shorter = op->form == STENCIL_STAR && depth < TEMPORAL_DEPTH_LONGEST;
     const double all = shorter ? shorter_lasts : norm ? norm_lasts : 1,
                  wide = side_columns > 1 ? wide_side_lasts : 1;
     return (temporal_strips){ .stored = temporal_stored_cells(piece, depth, t->columns),
@@ -93,17 +81,18 @@ static int64_t remainder_of(int64_t a, int64_t m) { return (a % m + m) % m; }
 /* The part of a box that depends on a mirroring boundary. */
 typedef struct near {
     bool low, high;       /* cells near x sides */
+    bool wraps;           /* the box ends at x_high, which is periodic */
     int64_t above, below; /* rows near y sides */
 } near;
 
 static near near_of(int depth, const field_shape *f, box cells, const boundary *sides)
 {
-    return (near){ .low = boundary_mirrors(sides->x_low.kind) && cells.x0 < depth,
-                   .high = boundary_mirrors(sides->x_high.kind) && cells.x1 + depth > f->nx,
-                   .above = boundary_mirrors(sides->y_low.kind) && depth > cells.y0 ? depth - cells.y0 : 0,
-                   .below = boundary_mirrors(sides->y_high.kind) && cells.y1 + depth > f->ny
-                                ? cells.y1 + depth - f->ny
-                                : 0 };
+    const box read = temporal_extent(f, cells, depth, sides);
+    return (near){ .low = read.x0 > cells.x0 - depth,
+                   .high = read.x1 < cells.x1 + depth,
+                   .wraps = sides->x_high.kind == BOUNDARY_PERIODIC && cells.x1 == f->nx,
+                   .above = read.y0 - (cells.y0 - depth),
+                   .below = cells.y1 + depth - read.y1 };
 }
 
 /* Adds strips of `stored` cells from x_first on, in chunks of `height` rows. */
@@ -121,14 +110,11 @@ static void add(temporal_parts *p, box cells, int64_t x_first, int stored, int64
  * has the rest of the box. Beyond a periodic side the interior goes on to the end of a piece: a border strip,
  * even for one cell per row, is other code, and where it runs, SMs and their neighbours fetch the interior's
  * instructions anew (docs/temporal-blocking.md). */
-static int64_t right_of(const temporal_strips *s, const field_shape *f, box cells, int64_t x0,
-                        const boundary_side *side)
+static int64_t right_of(const temporal_strips *s, const field_shape *f, const near *n, box cells, int64_t x0)
 {
     const int64_t odd = (cells.x1 - x0) % s->end_piece, over = odd > 0 ? s->end_piece - odd : 0;
-    const bool wraps = side->kind == BOUNDARY_PERIODIC && cells.x1 == f->nx;
-    if (wraps && s->ends_over && over <= f->depth_x && cells.x1 > x0) return cells.x1 + over;
-    const int64_t last =
-        boundary_mirrors(side->kind) && cells.x1 + s->depth > f->nx ? f->nx - s->depth : cells.x1;
+    if (n->wraps && s->ends_over && over <= f->depth_x && cells.x1 > x0) return cells.x1 + over;
+    const int64_t last = n->high ? f->nx - s->depth : cells.x1;
     return last <= x0 ? x0 : last - (last - x0) % s->end_piece;
 }
 
@@ -165,14 +151,13 @@ static void add_strips(across *a, const temporal_strips *s, const field_shape *f
     }
 }
 
-static across across_of(const temporal_strips *s, const field_shape *f, box cells,
-                        const boundary_side *x_high, const near *n)
+static across across_of(const temporal_strips *s, const field_shape *f, const near *n, box cells)
 {
     /* columns that a strip at a side stores */
     const int64_t inner = s->side_cells - s->depth - s->side_ghosts;
     const int64_t begin = n->low ? inner - inner % s->piece : cells.x0 + remainder_of(-cells.x0, s->piece);
     across a = { .x0 = begin < cells.x1 ? begin : cells.x1 };
-    a.x1 = right_of(s, f, cells, a.x0, x_high);
+    a.x1 = right_of(s, f, n, cells, a.x0);
     const int64_t even = a.x1 - (a.x1 - a.x0) % s->stored; /* saves one strip of a few columns */
     if (n->high && even >= f->nx - inner && even > a.x0) a.x1 = even;
     add_strips(&a, s, f, n, cells.x0, a.x0);
@@ -218,10 +203,9 @@ static bool cut_fits(const temporal_strips *s, const work *w, int64_t chunks, in
         w->strips * chunks_of(w->side_rows, c->side) + w->gaps * chunks_of(w->side_rows, c->gap);
     const int64_t band_warps = chunks_of(w->bands, several < 1 ? 1 : several),
                   blocks = chunks_of(side_warps + band_warps, s->border_warps),
-                  left = blocks * s->border_warps - side_warps,
-                  places = s->border_warps == 1 ? 1 : s->per_processor;
+                  left = blocks * s->border_warps - side_warps;
     c->band_warps = left < w->bands ? left : w->bands;
-    return w->columns * chunks_of(w->rows, c->interior) <= waves * (s->resident - blocks * places);
+    return w->columns * chunks_of(w->rows, c->interior) <= waves * (s->resident - blocks * s->per_processor);
 }
 
 /* The cut with as many chunks as fit into `waves` waves. */
@@ -233,16 +217,6 @@ static cut cut_in(const temporal_strips *s, const work *w, int waves)
         if (cut_fits(s, w, chunks, waves, &c)) return c;
     (void)cut_fits(s, w, 1, waves, &c);
     return c;
-}
-
-/* Uses the requested number of waves if chunks keep at least 8 depth rows: each wave computes 2 depth rows
- * per chunk that are not stored. */
-static cut cut_together(const temporal_strips *s, const work *w)
-{
-    cut best = cut_in(s, w, s->waves);
-    for (int waves = s->waves - 1; waves > 0 && best.interior < 8 * s->depth; waves--)
-        best = cut_in(s, w, waves);
-    return best;
 }
 
 /* Chunk height with the earliest end of the interior alone. */
@@ -260,26 +234,29 @@ static int64_t height_of(const temporal_strips *s, const work *w)
 
 /* In a box without an interior, strips along x are all alike and each band has a warp. Strips that only
  * complete pieces (not apart: there is no side) end soon beside the interior, which is cut as if it were
- * alone. */
+ * alone. Otherwise the interior has the requested number of waves if chunks keep at least 8 depth rows: each
+ * wave computes 2 depth rows per chunk that are not stored. */
 static cut cut_of(const temporal_strips *s, const work *w, bool apart)
 {
     if (w->rows == 0 || w->columns == 0)
         return (cut){ .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE, .band_warps = w->bands };
     if (!apart) return (cut){ .interior = height_of(s, w), .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE };
-    return cut_together(s, w);
+    cut best = cut_in(s, w, s->waves);
+    for (int waves = s->waves - 1; waves > 0 && best.interior < 8 * s->depth; waves--)
+        best = cut_in(s, w, waves);
+    return best;
 }
 
-temporal_plan temporal_plan_of(const temporal_strips *given, const field_shape *f, box cells,
+temporal_plan temporal_plan_of(const temporal_strips *s, const field_shape *f, box cells,
                                const boundary *sides)
 {
-    temporal_strips strips = *given, *const s = &strips;
     temporal_plan plan = { .border_warps = 1 };
     if (box_empty(cells)) return plan;
     near n = near_of(s->depth, f, cells, sides);
     /* a single band is the whole box */
     if (n.above + n.below >= box_height(cells)) n.above = box_height(cells), n.below = 0;
     const int64_t y0 = cells.y0 + n.above, y1 = cells.y1 - n.below;
-    const across a = across_of(s, f, cells, &sides->x_high, &n);
+    const across a = across_of(s, f, &n, cells);
     const work w = { .rows = y1 - y0,
                      .columns = chunks_of(a.x1 - a.x0, s->stored),
                      .side_rows = box_height(cells),
@@ -289,9 +266,8 @@ temporal_plan temporal_plan_of(const temporal_strips *given, const field_shape *
                      .band = n.above > n.below ? n.above : n.below };
     /* a border without an interior needs no SM of its own, nor do pieces that are stored in part */
     const bool apart = w.rows > 0 && w.columns > 0 && (n.low || n.high || w.bands > 0);
-    if (!apart) s->border_warps = 1;
     const cut c = cut_of(s, &w, apart);
-    plan.border_warps = s->border_warps;
+    if (apart) plan.border_warps = s->border_warps;
     temporal_parts *border = &plan.border;
     add_kind(border, &a, false, cells, s->side_cells, c.side);
     border->sides = border->items;

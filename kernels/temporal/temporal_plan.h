@@ -14,7 +14,6 @@
 #include "core/field.h"
 #include "core/linkage.h"
 #include "core/stencil.h"
-#include "temporal/temporal.h"
 
 #ifdef __cplusplus
 #define TEMPORAL_FORMULA static constexpr
@@ -25,12 +24,7 @@
 #endif
 LINKAGE_C_BEGIN
 
-/* ---- the passes: for a radius and use, steps go from the longest passes to the shortest ---- */
-
-typedef enum temporal_use {
-    TEMPORAL_PLAIN,
-    TEMPORAL_NORM, /* takes the norm */
-} temporal_use;
+/* ---- the passes: of a radius, with norm and without, the longest come first ---- */
 
 enum { AGAIN_NEVER = -1 }; /* registers suffice */
 enum { TEMPORAL_STEPS = 5 }; /* numbers of steps of a row */
@@ -42,82 +36,82 @@ typedef struct temporal_tiling {
     int columns; /* per lane; strips are of 32 times as many */
     int unroll;  /* of the loop over rows */
     int warps;   /* per SM, at least: bounds the registers */
-    temporal_use use;
+    bool norm;   /* do they take the norm? */
     int again;   /* rows read again (temporal_strip_cuda.cuh) */
     int steps[TEMPORAL_STEPS]; /* a kernel for each; 0 behind the last */
 } temporal_tiling;
 
 TEMPORAL_TABLE temporal_tiling temporal_star_f32[] = {
-    /* radius, columns, unroll, warps, use, again, steps */
-    { 1,      8,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 8, 4, 2 } },
-    { 1,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
-    { 1,      4,       4,      12,    TEMPORAL_NORM,    AGAIN_NEVER,  { 12 } },
-    { 1,      8,       4,      8,     TEMPORAL_NORM,    AGAIN_NEVER,  { 8, 4 } },
-    { 2,      8,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 6, 4, 2 } },
-    { 2,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
-    { 3,      4,       6,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
-    { 4,      4,       8,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
+    /* radius, columns, unroll, warps, norm, again, steps */
+    { 1,      8,       4,      8,     false, AGAIN_NEVER,  { 12, 8, 4, 2 } },
+    { 1,      4,       4,      8,     false, AGAIN_NEVER,  { 1 } },
+    { 1,      4,       4,      12,    true,  AGAIN_NEVER,  { 12 } },
+    { 1,      8,       4,      8,     true,  AGAIN_NEVER,  { 8, 4 } },
+    { 2,      8,       4,      8,     false, AGAIN_NEVER,  { 6, 4, 2 } },
+    { 2,      4,       4,      8,     false, AGAIN_NEVER,  { 1 } },
+    { 3,      4,       6,      12,    false, AGAIN_NEVER,  { 4, 2, 1 } },
+    { 4,      4,       8,      12,    false, AGAIN_NEVER,  { 3, 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_star_f64[] = {
-    /* radius, columns, unroll, warps, use, again, steps */
-    { 1,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 8, 4, 2, 1 } },
-    { 1,      4,       4,      8,     TEMPORAL_NORM,    2,            { 12 } },
-    { 1,      4,       4,      8,     TEMPORAL_NORM,    AGAIN_NEVER,  { 8, 4 } },
-    { 2,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 6, 4, 2, 1 } },
-    { 3,      4,       6,      8,     TEMPORAL_PLAIN,   2,            { 4 } },
-    { 3,      4,       6,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 1 } },
-    { 4,      4,       8,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
+    /* radius, columns, unroll, warps, norm, again, steps */
+    { 1,      4,       4,      8,     false, AGAIN_NEVER,  { 12, 8, 4, 2, 1 } },
+    { 1,      4,       4,      8,     true,  2,            { 12 } },
+    { 1,      4,       4,      8,     true,  AGAIN_NEVER,  { 8, 4 } },
+    { 2,      4,       4,      8,     false, AGAIN_NEVER,  { 6, 4, 2, 1 } },
+    { 3,      4,       6,      8,     false, 2,            { 4 } },
+    { 3,      4,       6,      8,     false, AGAIN_NEVER,  { 3, 1 } },
+    { 4,      4,       8,      8,     false, AGAIN_NEVER,  { 3, 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_star_prev_f32[] = { /* two levels */
-    /* radius, columns, unroll, warps, use, again, steps */
-    { 1,      4,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 16, 12 } },
-    { 1,      8,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2 } },
-    { 1,      4,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
-    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 6 } },
-    { 2,      8,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2 } },
-    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
-    { 3,      4,       7,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 6 } },
-    { 3,      4,       7,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
-    { 4,      4,       9,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4 } },
-    { 4,      4,       9,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
+    /* radius, columns, unroll, warps, norm, again, steps */
+    { 1,      4,       3,      8,     false, AGAIN_NEVER,  { 16, 12 } },
+    { 1,      8,       3,      8,     false, AGAIN_NEVER,  { 8, 4, 2 } },
+    { 1,      4,       3,      8,     false, AGAIN_NEVER,  { 1 } },
+    { 2,      4,       5,      8,     false, AGAIN_NEVER,  { 8, 6 } },
+    { 2,      8,       5,      8,     false, AGAIN_NEVER,  { 4, 2 } },
+    { 2,      4,       5,      8,     false, AGAIN_NEVER,  { 1 } },
+    { 3,      4,       7,      8,     false, AGAIN_NEVER,  { 6 } },
+    { 3,      4,       7,      12,    false, AGAIN_NEVER,  { 4, 2, 1 } },
+    { 4,      4,       9,      8,     false, AGAIN_NEVER,  { 4 } },
+    { 4,      4,       9,      12,    false, AGAIN_NEVER,  { 3, 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_star_prev_f64[] = {
-    /* radius, columns, unroll, warps, use, again, steps */
-    { 1,      2,       3,      12,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12 } },
-    { 1,      4,       3,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
-    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   3,            { 6 } },
-    { 2,      4,       5,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
-    { 3,      4,       7,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 3, 2, 1 } },
-    { 4,      4,       9,      8,     TEMPORAL_PLAIN,   0,            { 3 } },
-    { 4,      4,       9,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 2, 1 } },
+    /* radius, columns, unroll, warps, norm, again, steps */
+    { 1,      2,       3,      12,    false, AGAIN_NEVER,  { 12 } },
+    { 1,      4,       3,      8,     false, AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 2,      4,       5,      8,     false, 3,            { 6 } },
+    { 2,      4,       5,      8,     false, AGAIN_NEVER,  { 4, 2, 1 } },
+    { 3,      4,       7,      8,     false, AGAIN_NEVER,  { 4, 3, 2, 1 } },
+    { 4,      4,       9,      8,     false, 0,            { 3 } },
+    { 4,      4,       9,      8,     false, AGAIN_NEVER,  { 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_box_f32[] = {
-    /* radius, columns, unroll, warps, use, again, steps */
-    { 1,      8,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2 } },
-    { 1,      4,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 1 } },
-    { 2,      4,       4,      16,    TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
+    /* radius, columns, unroll, warps, norm, again, steps */
+    { 1,      8,       2,      8,     false, AGAIN_NEVER,  { 8, 4, 2 } },
+    { 1,      4,       2,      8,     false, AGAIN_NEVER,  { 1 } },
+    { 2,      4,       4,      16,    false, AGAIN_NEVER,  { 3, 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_box_f64[] = {
-    /* radius, columns, unroll, warps, use, again, steps */
-    { 1,      6,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8 } },
-    { 1,      4,       2,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
-    { 2,      4,       4,      8,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 3, 2, 1 } },
+    /* radius, columns, unroll, warps, norm, again, steps */
+    { 1,      6,       2,      8,     false, AGAIN_NEVER,  { 8 } },
+    { 1,      4,       2,      8,     false, AGAIN_NEVER,  { 4, 2, 1 } },
+    { 2,      4,       4,      8,     false, AGAIN_NEVER,  { 3, 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_line_f32[] = { /* one level and two: the same tilings are best */
-    /* radius, columns, unroll, warps, use, again, steps */
-    { 1,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 4, 2, 1 } },
-    { 2,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
-    { 3,      16,      0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8 } },
-    { 3,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 4, 2, 1 } },
-    { 4,      16,      0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4 } },
-    { 4,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 2, 1 } },
+    /* radius, columns, unroll, warps, norm, again, steps */
+    { 1,      8,       0,      0,     false, AGAIN_NEVER,  { 12, 4, 2, 1 } },
+    { 2,      8,       0,      0,     false, AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 3,      16,      0,      0,     false, AGAIN_NEVER,  { 8 } },
+    { 3,      8,       0,      0,     false, AGAIN_NEVER,  { 4, 2, 1 } },
+    { 4,      16,      0,      0,     false, AGAIN_NEVER,  { 8, 4 } },
+    { 4,      8,       0,      0,     false, AGAIN_NEVER,  { 2, 1 } },
 };
 TEMPORAL_TABLE temporal_tiling temporal_line_f64[] = {
-    /* radius, columns, unroll, warps, use, again, steps */
-    { 1,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 12, 4, 2, 1 } },
-    { 2,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
-    { 3,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
-    { 4,      8,       0,      0,     TEMPORAL_PLAIN,   AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    /* radius, columns, unroll, warps, norm, again, steps */
+    { 1,      8,       0,      0,     false, AGAIN_NEVER,  { 12, 4, 2, 1 } },
+    { 2,      8,       0,      0,     false, AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 3,      8,       0,      0,     false, AGAIN_NEVER,  { 8, 4, 2, 1 } },
+    { 4,      8,       0,      0,     false, AGAIN_NEVER,  { 8, 4, 2, 1 } },
 };
 
 typedef struct temporal_table {
@@ -127,10 +121,13 @@ typedef struct temporal_table {
 
 /* The stencil's table; it is empty if CUDA has no such passes. */
 temporal_table temporal_table_of(const stencil *op);
-/* The steps of the longest pass of at most `most`; 0: none. */
-int temporal_longest(const stencil *op, int most, temporal_use use);
-/* The row with a pass of that number of steps; NULL: none. */
-const temporal_tiling *temporal_tiling_of(const stencil *op, int steps, temporal_use use);
+/* The longest pass of at most `most` steps; steps 0: there is none. */
+typedef struct temporal_choice {
+    int steps;
+    const temporal_tiling *tiling; /* its row of the table */
+    int kernel;                    /* row * TEMPORAL_STEPS + place in the row's steps */
+} temporal_choice;
+temporal_choice temporal_longest(const stencil *op, int most, bool norm);
 
 /* ---- the cut ---- */
 
@@ -177,8 +174,7 @@ typedef struct temporal_strips {
     int side_cells, side_ghosts; /* columns of a strip at an x side; those of them that are ghosts */
     int resident;                /* interior warps that the GPU holds at a time */
     int per_processor;           /* the same per SM; at least the tiling's `warps` */
-    int border_warps;            /* per block: one, in an interior item's place, or temporal_border_block, on
-                                  * an SM of its own */
+    int border_warps;            /* temporal_border_block, on an SM of its own */
     int waves;                   /* of interior items, at most */
     double side_lasts, band_lasts; /* how long an item's row takes, in rows of an interior one */
 } temporal_strips;
@@ -211,7 +207,7 @@ typedef struct temporal_plan {
 temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int steps, int per_processor,
                                    int processors);
 /* An empty box has no items. */
-temporal_plan temporal_plan_of(const temporal_strips *given, const field_shape *f, box cells,
+temporal_plan temporal_plan_of(const temporal_strips *s, const field_shape *f, box cells,
                                const boundary *sides);
 
 LINKAGE_C_END

@@ -75,29 +75,9 @@ template <int FIRST, int R, typename T, int Q, int V>
 static __device__ __forceinline__ void star_sum(const T (&queue)[Q][V], const T (&below)[V],
                                                 const T (&around)[V + 2 * R], T (&sum)[V])
 {
-#pragma unroll
-    for (int k = R; k >= 1; k--) { /* one term of all V sums at a time, which do not depend on each other */
-        const T(&north)[V] = queue[(FIRST + R - k) % Q];
-        const T(&south)[V] = k == R ? below : queue[(FIRST + R + k) % Q];
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k), around[R + v - k], sum[v]);
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 1, around[R + v + k], sum[v]);
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 2, north[v], sum[v]);
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 3, south[v], sum[v]);
-    }
-#pragma unroll
-    for (int v = 0; v < V; v++) sum[v] = term(4 * R, around[R + v], sum[v]);
-}
-
-template <int FIRST, int R, typename T, int Q, int V>
-static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T (&below)[V], T (&sum)[V])
-{
-    T around[V + 2 * R];
-    widen<R>(queue[(FIRST + R) % Q], around);
-    star_sum<FIRST, R>(queue, below, around, sum);
+    sum_star<R>(
+        around, [&](int k) -> auto & { return queue[(FIRST + R - k) % Q]; },
+        [&](int k) -> auto & { return k == R ? below : queue[(FIRST + R + k) % Q]; }, sum);
 }
 
 /* Adds a row of a box, number `dy` + R of its 2R + 1, to a sum. */
@@ -286,8 +266,9 @@ struct strip {
             if constexpr (PREV)
                 if (level == STEPS - 1) leave(apart(to, prev_to), arriving, out + R);
             if (level == 0) read_again<OLDEST>();
-            T sum[V] = {};
-            star_row<OLDEST, R>(queue[level], arriving, sum);
+            T around[V + 2 * R], sum[V] = {};
+            widen<R>(queue[level][(OLDEST + R) % QUEUE], around);
+            star_sum<OLDEST, R>(queue[level], arriving, around, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
                 if constexpr (PREV) {

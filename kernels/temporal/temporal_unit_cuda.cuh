@@ -89,7 +89,7 @@ static temporal_kernels temporal_kernels_of()
         temporal_line_kernel<T> *const kernel = line_kernel<PREV, T, t.radius, STEPS, t.columns>;
         return { (const void *)kernel, nullptr, 0 };
     } else {
-        constexpr bool CHANGE = t.use == TEMPORAL_NORM;
+        constexpr bool CHANGE = t.norm;
         static_assert(temporal_end_piece(vector_cells<T>, STEPS * t.radius, t.columns) <= TEMPORAL_OVER + 1,
                       "stores end no further beyond a side");
         temporal_strip_kernel<T> *const interior = strip_kernel<FORM, T, t.radius, STEPS, t.columns, t.unroll,

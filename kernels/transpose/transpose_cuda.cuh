@@ -34,12 +34,6 @@ enum kept {
     KEPT_ALL,  /* loads and stores */
 };
 
-__device__ __forceinline__ uint64_t evict_last()
-{
-    uint64_t policy;
-    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-    return policy;
-}
 __device__ __forceinline__ void load_last(double (&u)[1], const double *p)
 {
     asm volatile("ld.global.L2::cache_hint.f64 %0, [%1], %2;" : "=d"(u[0]) : "l"(p), "l"(evict_last()));

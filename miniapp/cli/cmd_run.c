@@ -29,7 +29,7 @@ typedef struct run {
 /* The run's next part, for the watchdog and for a profiler; NULL: none follows. */
 static void enter(run *r, const char *phase)
 {
-    (void)fp_default();
+    fp_default();
     if (r->entered) nvtx_end();
     r->entered = phase != NULL;
     if (r->entered) nvtx_begin(phase);

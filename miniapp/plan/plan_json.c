@@ -43,7 +43,7 @@ static double seconds_of(const json_t *answer)
 static int block_steps(const plan_facts *f, int most, bool norm)
 {
     const imagined *i = f->owner;
-    return i->cuda ? temporal_longest(&i->of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN) : most;
+    return i->cuda ? temporal_longest(&i->of.op, most, norm).steps : most;
 }
 
 /* Cells that a rank computes per step: beyond its own, from level to level one radius less. */

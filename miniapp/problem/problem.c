@@ -280,7 +280,7 @@ static double prefix_sum(const stencil *op)
 void problem_make(problem *p, const config *c)
 {
     memset(p, 0, sizeof *p);
-    (void)fp_default();
+    fp_default();
     const kind_row *kind = config_kind_of(c);
     double v;
     if (kind->stencil) set_operator(&p->op, c);

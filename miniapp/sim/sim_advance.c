@@ -81,7 +81,7 @@ int sim_advance(sim *s, sim_request r)
     const int block = s->plan.block_steps, passes = (steps + block - 1) / block;
     /* a graph holds whole passes, and of blocks none with its norm */
     const bool captured = graphs && steps % block == 0 && (block == 1 || !norm);
-    (void)fp_default();
+    fp_default();
     s->touched = false;
 
     if (!kind->stencil) {

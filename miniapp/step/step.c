@@ -146,7 +146,7 @@ static void shell(step_streams *s, step_pass *p, const step_job *j)
     step_probe_mark(j->probe, d, STEP_RESUME, s->comm);
     if (j->exchange) {
         end_exchange(p);
-        (void)fp_default();
+        fp_default();
     }
     step_probe_mark(j->probe, d, STEP_RECEIVED, s->comm);
     fill(s, p, j, p->ghosts + p->own_ghosts_count, p->ghosts_count - p->own_ghosts_count, s->comm);
@@ -173,7 +173,7 @@ static void feed_at_once(step_streams *s, step_pass *p, const step_job *j)
 #pragma omp parallel num_threads(s->count + 1)
     {
         const int feeders = omp_get_num_threads() - 1, me = omp_get_thread_num();
-        (void)fp_default();
+        fp_default();
         if (feeders == 0) feed_in_turn(s, p, j); /* OpenMP gave one thread only */
         else if (me == 0) shell(s, p, j);
         for (int i = me - 1; i >= 0 && i < s->count; i += feeders) interior(s, p, j, i);

@@ -50,7 +50,7 @@ static void expect(const exchange_case *c, const decomp *dec, const field_shape 
             const int64_t gx = source(own.x0 + x, own.x0, own.x1, c->nx, c->periodic_x, c->depth);
             const int64_t gy = source(own.y0 + y, own.y0, own.y1, c->ny, c->periodic_y, c->depth);
             if (gx >= 0 && gy >= 0)
-                host_field_set(f->type, out, field_index(f, x, y), cell_of(gx, gy, c->nx, level));
+                cell_set(f->type, out, field_index(f, x, y), cell_of(gx, gy, c->nx, level));
         }
 }
 

@@ -36,7 +36,7 @@ static void expect(const transpose_case *c, const decomp *dec, const field_shape
                              : rounds == 0 ? 7
                              : c->flags    ? 7 + rounds * a + rounds * (rounds - 1) / 2
                                            : a;
-            host_field_set(f->type, out, field_index(f, x, y), v);
+            cell_set(f->type, out, field_index(f, x, y), v);
         }
 }
 

@@ -86,7 +86,7 @@ static void zeros_of(stencil *op, int turn)
     void *zeros = calloc(1, f.bytes);
     assert_non_null(zeros);
     for (int64_t k = 0; k < (int64_t)(f.bytes / dtype_bytes(f.type)); k++)
-        host_field_set(f.type, zeros, k, random_below(n + op->has_prev) == 0 ? 0.0 : -0.0);
+        cell_set(f.type, zeros, k, random_below(n + op->has_prev) == 0 ? 0.0 : -0.0);
     for (int k = 0; k < n; k++) op->weight[k] = fabs(op->weight[k]);
     op->beta = op->has_prev ? 0.75 : 0;
     twin cur = twin_of(zeros, f.bytes), next = twin_random(f.type, f.bytes);
@@ -291,7 +291,7 @@ static void values_and_reductions(void **state)
                          at = (size_t)field_index(&f, random_below(f.nx), random_below(f.ny)) * bytes;
             char number[sizeof(double)];
             reductions_case(&f, &a, &b, v, field_own(&f), k);
-            host_field_set(type, number, 0, odd[n < 8 ? n % 2 : n % 5]);
+            cell_set(type, number, 0, odd[n < 8 ? n % 2 : n % 5]);
             ON_BOTH put(i, (char *)a.at[i] + at, number, bytes);
         }
         twin_free(&a);

@@ -18,8 +18,6 @@ typedef enum way { PASSES, VISITS, PERSISTENT } way;
 
 static int cases;
 
-static int64_t any(int64_t low, int64_t high) { return low + random_below(high - low + 1); }
-
 /* ---- the answer: single steps over a whole domain, each behind the fill of its ghosts ---- */
 
 /* The last two levels with all their ghosts before the steps, and after them; the newest first. */

@@ -3,21 +3,9 @@
 
 #include <string.h>
 
+#include "core/cell.h"
 #include "device/device_host.h"
 #include "support/unit.h"
-
-static inline double host_field_get(dtype t, const void *data, int64_t index)
-{
-    return t == DTYPE_F32 ? (double)((const float *)data)[index] : ((const double *)data)[index];
-}
-
-static inline void host_field_set(dtype t, void *data, int64_t index, double number)
-{
-    if (t == DTYPE_F32)
-        ((float *)data)[index] = (float)number;
-    else
-        ((double *)data)[index] = number;
-}
 
 /* A number as a cell of the type holds it. */
 static inline double host_field_rounded(dtype t, double u) { return t == DTYPE_F32 ? (double)(float)u : u; }

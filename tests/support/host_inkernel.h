@@ -15,11 +15,6 @@ static int host_inkernel_radius; /* of the bound stencil */
 
 static inline int64_t host_inkernel_parts(dtype t) { return (int64_t)dtype_bytes(t) / FLAG_WORD_CELL_BYTES; }
 
-static inline double host_inkernel_mirror(dtype t, double v, double u)
-{
-    return t == DTYPE_F32 ? (double)((float)v + (float)v - (float)u) : v + v - u;
-}
-
 static inline void host_inkernel_put_words(dtype t, uint64_t *to, double u, uint64_t epoch)
 {
     uint32_t part[2];
@@ -39,13 +34,13 @@ static inline void host_inkernel_store(const field_shape *f, const void *level, 
         const box part = box_intersect(m->cells, cells);
         for (int64_t y = part.y0; y < part.y1 && (all || m->flag_words); y++)
             for (int64_t x = part.x0; x < part.x1; x++) {
-                double u = host_field_get(t, level, field_index(f, x, y));
-                if (m->odd_x) u = host_inkernel_mirror(t, m->value_x, u);
-                if (m->odd_y) u = host_inkernel_mirror(t, m->value_y, u);
+                double u = cell_get(t, level, field_index(f, x, y));
+                if (m->odd_x) u = cell_mirror(t, m->value_x, u);
+                if (m->odd_y) u = cell_mirror(t, m->value_y, u);
                 const int64_t at = (y - m->cells.y0) * m->step_y + (x - m->cells.x0) * m->step_x;
                 if (m->flag_words)
                     host_inkernel_put_words(t, (uint64_t *)m->to + at * host_inkernel_parts(t), u, epoch);
-                else host_field_set(t, m->to, at, u);
+                else cell_set(t, m->to, at, u);
             }
     }
 }

@@ -21,11 +21,11 @@ static const plain *of(dtype t)
 
 static inline double plain_get(const field_shape *f, const void *u, int64_t x, int64_t y)
 {
-    return host_field_get(f->type, u, field_index(f, x, y));
+    return cell_get(f->type, u, field_index(f, x, y));
 }
 static inline void plain_set(const field_shape *f, void *u, int64_t x, int64_t y, double number)
 {
-    host_field_set(f->type, u, field_index(f, x, y), number);
+    cell_set(f->type, u, field_index(f, x, y), number);
 }
 #define PLAIN_CELLS(b)                              \
     for (int64_t y = (b).y0; y < (b).y1; y++)       \
@@ -77,8 +77,8 @@ static int plainly_stencil_pass(device *d, const field_shape *f, void *next, con
 static void plain_line(dtype t, void *u, int64_t first, int64_t stride, int64_t n, int depth,
                        boundary_side low, boundary_side high)
 {
-#define U(I) host_field_get(t, u, first + (I) * stride)
-#define PUT(I, NUMBER) host_field_set(t, u, first + (I) * stride, NUMBER)
+#define U(I) cell_get(t, u, first + (I) * stride)
+#define PUT(I, NUMBER) cell_set(t, u, first + (I) * stride, NUMBER)
 #define MIRROR(V, I) plain_sum(of(t), plain_sum(of(t), V, V), -U(I))
     low.value = host_field_rounded(t, low.value), high.value = host_field_rounded(t, high.value);
     for (int k = 0; k < depth; k++) {
@@ -114,7 +114,7 @@ static int plainly_pack(device *d, const field_shape *f, const void *field, void
 {
     for (int i = 0; i < count; i++) {
         int64_t at = pieces[i].offset;
-        PLAIN_CELLS(pieces[i].cells) host_field_set(f->type, buffer, at++, plain_get(f, field, x, y));
+        PLAIN_CELLS(pieces[i].cells) cell_set(f->type, buffer, at++, plain_get(f, field, x, y));
     }
     return 0;
 }
@@ -125,7 +125,7 @@ static int plainly_unpack(device *d, const field_shape *f, void *field, const vo
     for (int i = 0; i < count; i++) {
         int64_t at = pieces[i].offset;
         PLAIN_CELLS(pieces[i].cells) {
-            const double u = host_field_get(f->type, buffer, at++);
+            const double u = cell_get(f->type, buffer, at++);
             plain_set(f, field, x, y,
                       mode == UNPACK_ADD ? plain_sum(of(f->type), plain_get(f, field, x, y), u) : u);
         }
@@ -139,9 +139,9 @@ static int plainly_transpose(device *d, dtype t, matrix to, matrix from, int64_t
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) {
             const int64_t out = c * to.pitch + r, in = r * from.pitch + c;
-            const double u = host_field_get(t, from.cells, in), old = host_field_get(t, to.cells, out);
-            host_field_set(t, to.cells, out, flags & TRANSPOSE_ADD ? plain_sum(of(t), old, u) : u);
-            if (flags & TRANSPOSE_INCREMENT_SOURCE) host_field_set(t, from.cells, in, plain_sum(of(t), u, 1));
+            const double u = cell_get(t, from.cells, in), old = cell_get(t, to.cells, out);
+            cell_set(t, to.cells, out, flags & TRANSPOSE_ADD ? plain_sum(of(t), old, u) : u);
+            if (flags & TRANSPOSE_INCREMENT_SOURCE) cell_set(t, from.cells, in, plain_sum(of(t), u, 1));
         }
     return 0;
 }

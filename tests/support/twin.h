@@ -40,6 +40,7 @@ static inline uint64_t random_bits(void)
 /* In [-1, 1), short enough to be exact in f32. */
 static inline double random_number(void) { return (double)(int64_t)(random_bits() >> 40) * 0x1p-23 - 1.0; }
 static inline int64_t random_below(int64_t n) { return (int64_t)(random_bits() % (uint64_t)n); }
+static inline int64_t any(int64_t low, int64_t high) { return low + random_below(high - low + 1); }
 
 /* Binds a stencil with random weights on both; beta 0: of one level. Magnitudes add up to 1, so that fields
  * neither grow without bound nor die away in a hundred steps. */
@@ -84,8 +85,8 @@ static inline twin twin_of(const void *content, size_t bytes)
 static inline void fill_random(dtype type, void *content, size_t bytes)
 {
     for (size_t k = 0; k < bytes / dtype_bytes(type); k++)
-        host_field_set(type, content, (int64_t)k,
-                       type == DTYPE_F32 ? random_number() : random_number() + random_number() * 0x1p-30);
+        cell_set(type, content, (int64_t)k,
+                 type == DTYPE_F32 ? random_number() : random_number() + random_number() * 0x1p-30);
 }
 
 /* Random numbers of a type in every cell, also in those that nothing should read. */
