@@ -229,10 +229,10 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkern
 /* So few tiles begin all at once: five on each SM of an H200. */
 enum { INKERNEL_FEW_TILES = 640 };
 
-/* A step's single box in parts: first whole rows of tiles along sides with neighbours, then the rest, in which
- * blocks beside columns are spread evenly: their flag words travel while the others compute. Without such
- * sides a launch of few tiles begins in the middle, so that tiles that store images of rows are neither the
- * last ones nor all at the beginning: 4096 x 512 cells on one H200 took 4.81 us, not 5.16. */
+/* The single box of a step in parts: first whole rows of tiles along sides with neighbours, then the rest, in
+ * which blocks beside columns are spread evenly: their flag words travel while the others compute. Without
+ * such sides a launch of few tiles begins in the middle, so that tiles that store images of rows are neither
+ * the last ones nor all at the beginning: 4096 x 512 cells on one H200 took 4.81 us, not 5.16. */
 static inline int inkernel_boxes(const stencil_call *c, int64_t width, int64_t height,
                                  box boxes[TILES_BOXES_MAX])
 {
