@@ -8,11 +8,7 @@ namespace {
 enum { CHUNK_ROWS = 512, POINTS = 5, TILE = 32, TILE_THREADS = 256, COLUMNS = 4 };
 enum { TILES, STRIPS }; /* a rung's variant */
 
-__constant__ float weight_f32[POINTS];
-__constant__ double weight_f64[POINTS];
-template <typename T> __device__ __forceinline__ T weight(int i);
-template <> __device__ __forceinline__ float weight<float>(int i) { return weight_f32[i]; }
-template <> __device__ __forceinline__ double weight<double>(int i) { return weight_f64[i]; }
+template <typename T> __constant__ T weight[POINTS];
 
 template <typename T, int STEPS>
 __global__ void __launch_bounds__(TILE_THREADS)
@@ -31,11 +27,11 @@ __global__ void __launch_bounds__(TILE_THREADS)
         __syncthreads();
         for (int i = (int)threadIdx.x; i < width * width; i += TILE_THREADS) {
             const int at = (margin + i / width) * WIDTH + margin + i % width;
-            T sum = weight<T>(0) * now[at - 1];
-            sum = ladder_fma(weight<T>(1), now[at + 1], sum);
-            sum = ladder_fma(weight<T>(2), now[at - WIDTH], sum);
-            sum = ladder_fma(weight<T>(3), now[at + WIDTH], sum);
-            then[at] = ladder_fma(weight<T>(4), now[at], sum);
+            T sum = weight<T>[0] * now[at - 1];
+            sum = ladder_fma(weight<T>[1], now[at + 1], sum);
+            sum = ladder_fma(weight<T>[2], now[at - WIDTH], sum);
+            sum = ladder_fma(weight<T>[3], now[at + WIDTH], sum);
+            then[at] = ladder_fma(weight<T>[4], now[at], sum);
         }
         T *const swap = now;
         now = then, then = swap;
@@ -82,11 +78,11 @@ __global__ void __launch_bounds__(32) strip(T *next, const T *cur, int64_t pitch
                     right = __shfl_down_sync(~0u, here[level][0], 1);
 #pragma unroll
             for (int v = 0; v < COLUMNS; v++) {
-                T sum = weight<T>(0) * (v == 0 ? left : here[level][v - 1]);
-                sum = ladder_fma(weight<T>(1), v == COLUMNS - 1 ? right : here[level][v + 1], sum);
-                sum = ladder_fma(weight<T>(2), above[level][v], sum);
-                sum = ladder_fma(weight<T>(3), below[v], sum);
-                above[level][v] = ladder_fma(weight<T>(4), here[level][v], sum);
+                T sum = weight<T>[0] * (v == 0 ? left : here[level][v - 1]);
+                sum = ladder_fma(weight<T>[1], v == COLUMNS - 1 ? right : here[level][v + 1], sum);
+                sum = ladder_fma(weight<T>[2], above[level][v], sum);
+                sum = ladder_fma(weight<T>[3], below[v], sum);
+                above[level][v] = ladder_fma(weight<T>[4], here[level][v], sum);
             }
 #pragma unroll
             /* the queue moves on: what was computed arrives at the next level */
@@ -140,7 +136,7 @@ int prepare_once(ladder_case *c)
     }
     const int code = ladder_fused_prepare(c);
     if (code) return code;
-    return ladder_upload(c, ((const ladder_field *)c->state)->op.weight, weight_f32, weight_f64);
+    return ladder_upload(c, ((const ladder_field *)c->state)->op.weight, weight<float>, weight<double>);
 }
 
 const int64_t once_steps[] = { 1, 2, 4, 8 }, steps[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12 };

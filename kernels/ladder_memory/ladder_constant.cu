@@ -15,13 +15,9 @@ __host__ __device__ constexpr double weight_of(int k)
 
 /* ---- the line: three ways to hand over the same nine numbers ---- */
 
-__constant__ float bank_f32[POINTS];
-__constant__ double bank_f64[POINTS];
+template <typename T> __constant__ T weights[POINTS];
 template <typename T> struct bank {
-    __device__ __forceinline__ T operator[](int k) const
-    {
-        return sizeof(T) == sizeof(float) ? (T)bank_f32[k] : (T)bank_f64[k];
-    }
+    __device__ __forceinline__ T operator[](int k) const { return weights<T>[k]; }
 };
 
 template <typename T> struct immediate {
@@ -50,12 +46,12 @@ int line_prepare(ladder_case *c)
     double f64[POINTS];
     float f32[POINTS];
     for (int k = 0; k < POINTS; k++) f64[k] = weight_of(k), f32[k] = (float)weight_of(k);
-    const void *const weights = c->type == DTYPE_F32 ? (const void *)f32 : (const void *)f64;
+    const void *const by_pointer = c->type == DTYPE_F32 ? (const void *)f32 : (const void *)f64;
     ladder_moves(c, c->value[N], 2);
     int code = ladder_open(c, cells_of(c) + POINTS, c->size);
-    if (!code) code = ladder_upload(c, f64, bank_f32, bank_f64);
+    if (!code) code = ladder_upload(c, f64, weights<float>, weights<double>);
     if (code) return code;
-    return ladder_fetch(c, (char *)c->in + ladder_bytes(c, cells_of(c)), weights, ladder_bytes(c, POINTS));
+    return ladder_fetch(c, (char *)c->in + ladder_bytes(c, cells_of(c)), by_pointer, ladder_bytes(c, POINTS));
 }
 
 template <typename T> int line_launch(ladder_case *c)
