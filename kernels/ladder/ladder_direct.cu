@@ -15,20 +15,14 @@ namespace
 
 enum { STAGES = 4, STAGE_BYTES = 32 << 10, BLOCKS = 16 };
 
-/* ---- the questions, by a thread for each link ---- */
+/* ---- the two questions, by a thread for each link ---- */
 
-__global__ void begin_kernel(const __grid_constant__ ladder_links all, uint64_t n)
+template <bool ARRIVED> __global__ void tell_and_wait(const __grid_constant__ ladder_links all, uint64_t n)
 {
+    const auto flag = [](ladder_direct_flags *f) { return ARRIVED ? &f->arrived : &f->free; };
     const ladder_direct &l = all.of[threadIdx.x];
-    flag_release(&l.flags_there->free, n);
-    while (flag_acquire(&l.flags_here->free) < n) {}
-}
-
-__global__ void end_kernel(const __grid_constant__ ladder_links all, uint64_t n)
-{
-    const ladder_direct &l = all.of[threadIdx.x];
-    flag_release(&l.flags_there->arrived, n);
-    while (flag_acquire(&l.flags_here->arrived) < n) {}
+    flag_release(flag(l.flags_there), n);
+    while (flag_acquire(flag(l.flags_here)) < n) {}
 }
 
 /* ---- bulk stores ---- */
@@ -113,13 +107,13 @@ __global__ void __launch_bounds__(32) bulk_kernel(const __grid_constant__ ladder
 
 int ladder_direct_begin(const ladder_links *all, uint64_t n, device_stream *s)
 {
-    begin_kernel<<<1, all->count, 0, device_cuda_stream(s)>>>(*all, n);
+    tell_and_wait<false><<<1, all->count, 0, device_cuda_stream(s)>>>(*all, n);
     return cudaGetLastError();
 }
 
 int ladder_direct_end(const ladder_links *all, uint64_t n, device_stream *s)
 {
-    end_kernel<<<1, all->count, 0, device_cuda_stream(s)>>>(*all, n);
+    tell_and_wait<true><<<1, all->count, 0, device_cuda_stream(s)>>>(*all, n);
     return cudaGetLastError();
 }
 
