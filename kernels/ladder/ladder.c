@@ -29,10 +29,10 @@ int ladder_alloc(ladder_case *c, device_memory where, size_t bytes, void **out)
     return 0;
 }
 
-int ladder_alloc_random(ladder_case *c, int64_t cells, uint64_t seed, void **out)
+int ladder_alloc_random(ladder_case *c, int64_t cells, void **out)
 {
     const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, cells), out);
-    return code ? code : ladder_fill_random(c, *out, cells, seed);
+    return code ? code : ladder_fill_random(c, *out, 0, cells);
 }
 
 int ladder_alloc_poisoned(ladder_case *c, size_t bytes, void **out)
@@ -62,7 +62,7 @@ void ladder_close(ladder_case *c)
 int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells)
 {
     c->out_cells = out_cells;
-    const int code = ladder_alloc_random(c, in_cells, LADDER_SEED, &c->in);
+    const int code = ladder_alloc_random(c, in_cells, &c->in);
     return code ? code : ladder_alloc_poisoned(c, ladder_bytes(c, out_cells), &c->out);
 }
 
@@ -79,16 +79,17 @@ int ladder_copy(ladder_case *c)
 
 /* ---- random data ---- */
 
-int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed)
+int ladder_fill_random(ladder_case *c, void *device_data, int64_t first, int64_t cells)
 {
     const field_shape row = { c->type, cells, 1, 0, 0, cells, 0, ladder_bytes(c, cells) };
-    const value v = { .kind = VALUE_RANDOM, .nx_global = cells, .ny_global = 1, .seed = seed };
+    const value v = { .kind = VALUE_RANDOM, .x_first = first, .seed = LADDER_SEED };
     return c->d->value_fill(c->d, &row, device_data, &v, field_own(&row), c->stream);
 }
 
-void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint64_t seed)
+void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells)
 {
-    for (int64_t i = 0; i < cells; i++) ladder_put(t, host_data, i, cell_random(seed, (uint64_t)(first + i)));
+    for (int64_t i = 0; i < cells; i++)
+        ladder_put(t, host_data, i, cell_random(LADDER_SEED, (uint64_t)(first + i)));
 }
 
 typedef struct folded {
@@ -96,13 +97,13 @@ typedef struct folded {
     uint64_t cell_sum;
 } folded;
 
-static folded fold(dtype t, int64_t cells, uint64_t seed)
+static folded fold(dtype t, int64_t cells)
 {
     uint32_t word_xor = 0;
     uint64_t cell_sum = 0;
 #pragma omp parallel for schedule(static) reduction(^ : word_xor) reduction(+ : cell_sum)
     for (int64_t i = 0; i < cells; i++) {
-        const double u = cell_random(seed, (uint64_t)i);
+        const double u = cell_random(LADDER_SEED, (uint64_t)i);
         const uint64_t bits = t == DTYPE_F32 ? cell_bits_f32((float)u) : cell_bits_f64(u);
         word_xor ^= (uint32_t)bits ^ (uint32_t)(bits >> 32);
         cell_sum += bits;
@@ -110,12 +111,15 @@ static folded fold(dtype t, int64_t cells, uint64_t seed)
     return (folded){ word_xor, cell_sum };
 }
 
-uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed) { return fold(t, cells, seed).cell_sum; }
-
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v)
 {
-    const uint32_t wanted = fold(c->type, c->out_cells, LADDER_SEED).word_xor;
+    const uint32_t wanted = fold(c->type, c->out_cells).word_xor;
     return ladder_compare_number(c, "xor of all words", c->out, sizeof wanted, wanted, v);
+}
+
+int ladder_verify_sum(ladder_case *c, const void *device_sum, size_t bytes, ladder_verdict *v)
+{
+    return ladder_compare_number(c, "sum", device_sum, bytes, fold(c->type, c->size).cell_sum, v);
 }
 
 int ladder_poison(ladder_case *c, void *device_data, size_t bytes)
@@ -180,14 +184,20 @@ int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladde
     return code ? code : freed;
 }
 
-static void copy_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+static void random_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
-    ladder_random(t, out, first, count, LADDER_SEED);
+    ladder_random(t, out, *(const int64_t *)context + first, count);
+}
+
+int ladder_compare_random(ladder_case *c, const void *device_data, int64_t first, int64_t cells,
+                          ladder_verdict *v)
+{
+    return ladder_compare(c, device_data, cells, random_answer, &first, v);
 }
 
 int ladder_verify_copy(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_compare(c, c->out, c->out_cells, copy_answer, NULL, v);
+    return ladder_compare_random(c, c->out, 0, c->out_cells, v);
 }
 
 typedef struct blocks {

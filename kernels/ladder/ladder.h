@@ -155,9 +155,11 @@ extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_acces
 
 /* ---- what families share ---- */
 
-/* Uniform in [-1, 1), a hash of seed and index: the host can tell any cell without the others. */
-int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed);
-void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint64_t seed);
+/* Cells number first, first + 1, .. of one row without end, uniform in [-1, 1), each a hash of its number:
+ * the host can tell any cell without the others. */
+enum { LADDER_SEED = 1 };
+int ladder_fill_random(ladder_case *c, void *device_data, int64_t first, int64_t cells);
+void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells);
 /* Cell i of an array of either type, as a double. */
 static inline double ladder_get(dtype t, const void *cells, int64_t i)
 {
@@ -174,8 +176,6 @@ static inline double ladder_fma_of(dtype t, double a, double b, double c)
 {
     return t == DTYPE_F32 ? (double)cell_fma_f32((float)a, (float)b, (float)c) : cell_fma_f64(a, b, c);
 }
-/* The sum mod 2^64 of the cells' bit patterns, taken as unsigned integers. */
-uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed);
 /* 0xff bytes, which are NaN: a cell that a rung does not write shows. */
 int ladder_poison(ladder_case *c, void *device_data, size_t bytes);
 
@@ -184,6 +184,9 @@ typedef void (*ladder_answer)(const void *context, dtype t, int64_t first, int64
 /* Waits for c->stream and compares bit by bit. */
 int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer,
                    const void *context, ladder_verdict *v);
+/* The same, with random cells number first, first + 1, .. as the answer. */
+int ladder_compare_random(ladder_case *c, const void *device_data, int64_t first, int64_t cells,
+                          ladder_verdict *v);
 /* Copies between the host's memory and the device's; waits. */
 int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes);
 /* Compares one number of 4 or 8 bytes on the device; what: "sum", say. */
@@ -200,7 +203,7 @@ void ladder_close(ladder_case *c);
 void *ladder_state(ladder_case *c, size_t bytes);
 int ladder_alloc(ladder_case *c, device_memory where, size_t bytes, void **out);
 /* In device memory: random cells of the case's type; poisoned bytes; zeros. */
-int ladder_alloc_random(ladder_case *c, int64_t cells, uint64_t seed, void **out);
+int ladder_alloc_random(ladder_case *c, int64_t cells, void **out);
 int ladder_alloc_poisoned(ladder_case *c, size_t bytes, void **out);
 int ladder_alloc_zeroed(ladder_case *c, size_t bytes, void **out);
 static inline size_t ladder_bytes(const ladder_case *c, int64_t cells)
@@ -209,7 +212,6 @@ static inline size_t ladder_bytes(const ladder_case *c, int64_t cells)
 }
 
 /* The usual problem: c->in holds random cells, c->out poisoned ones. */
-enum { LADDER_SEED = 1 };
 int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells);
 /* A repetition works on `cells` cells and moves `words` words for each of them: sets size and work. */
 void ladder_moves(ladder_case *c, int64_t cells, double words);
@@ -226,6 +228,9 @@ int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v
 /* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel
  * that only reads. */
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v);
+/* A word of 4 or 8 bytes on the device against the sum, mod 2^32 or 2^64, of the bit patterns of `size`
+ * cells, taken as unsigned integers. */
+int ladder_verify_sum(ladder_case *c, const void *device_sum, size_t bytes, ladder_verdict *v);
 
 /* ---- the transpose, which two families climb (ladder_transpose.c) ---- */
 

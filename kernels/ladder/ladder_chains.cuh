@@ -48,7 +48,7 @@ static inline int ladder_chain_open(ladder_case *c, dtype t, int cells, int step
     const size_t bytes = (size_t)cells * dtype_bytes(t);
     const int code = ladder_open_blocks(c, LADDER_CHAIN_BLOCKS_PER_SM, bytes, bytes, cells);
     c->work *= 2.0 * steps;
-    return code ? code : ladder_fill_random(&own, c->in, cells, LADDER_SEED);
+    return code ? code : ladder_fill_random(&own, c->in, 0, cells);
 }
 
 /* Compares with the host's chains; step(k, x) is what a step makes of cell k of a block. */
@@ -56,7 +56,7 @@ template <typename T, typename STEP>
 int ladder_chain_verify(ladder_case *c, int steps, STEP step, ladder_verdict *v)
 {
     T x[LADDER_CHAIN_CELLS];
-    ladder_random(sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64, x, 0, LADDER_CHAIN_CELLS, LADDER_SEED);
+    ladder_random(sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64, x, 0, LADDER_CHAIN_CELLS);
     for (int k = 0; k < LADDER_CHAIN_CELLS; k++)
         for (int i = 0; i < steps; i++) x[k] = step(k, x[k]);
     return ladder_verify_blocks(c, x, sizeof x, v);

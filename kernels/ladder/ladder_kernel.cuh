@@ -52,6 +52,14 @@ template <typename T, int LOADS> __global__ void ladder_copy_kernel(T *out, cons
         if (first + k * LADDER_COPY_THREADS < n) out[first + k * LADDER_COPY_THREADS] = u[k];
 }
 
+/* c->in to c->out in words of type V, one per thread. */
+template <typename V> int ladder_copy_vectors(ladder_case *c)
+{
+    const int64_t vectors = (int64_t)(ladder_bytes(c, c->out_cells) / sizeof(V));
+    return ladder_words(c, ladder_blocks(vectors, LADDER_COPY_THREADS), LADDER_COPY_THREADS, 0,
+                        ladder_copy_kernel<V, 1>, vectors);
+}
+
 /* The copy with 1, 2, 4 or 8 loads per thread, rounded up to one of these. */
 static inline int64_t ladder_copy_loads(int64_t asked) { return asked <= 2 ? asked : asked <= 4 ? 4 : 8; }
 template <typename T> void (*ladder_copy_of(int64_t asked))(T *, const T *, int64_t)
@@ -64,14 +72,7 @@ template <typename T> void (*ladder_copy_of(int64_t asked))(T *, const T *, int6
     }
 }
 
-/* SMs of the GPU times `each`. */
-static inline int ladder_per_sm(const ladder_case *c, int each, int *out)
-{
-    int sms = 0;
-    const int code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, c->d->ordinal);
-    *out = sms * each;
-    return code;
-}
+static inline int ladder_sms(const ladder_case *c) { return ((const device_cuda *)c->d)->processors; }
 
 /* The problem of a kernel whose blocks all do the same, blocks_per_sm of them on each SM: in_bytes of c->in,
  * block_bytes of c->out for each block, poisoned; either is NULL where it has no bytes. size, work: what one
@@ -79,11 +80,12 @@ static inline int ladder_per_sm(const ladder_case *c, int each, int *out)
 static inline int ladder_open_blocks(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_bytes,
                                      int64_t size)
 {
-    int code = ladder_per_sm(c, blocks_per_sm, &c->blocks);
+    int code = 0;
+    c->blocks = blocks_per_sm * ladder_sms(c);
     c->out_cells = (int64_t)(c->blocks * block_bytes / dtype_bytes(c->type));
     c->size = c->blocks * size;
     c->work = (double)c->size;
-    if (!code && in_bytes > 0) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, in_bytes, &c->in);
+    if (in_bytes > 0) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, in_bytes, &c->in);
     if (code || block_bytes == 0) return code;
     return ladder_alloc_poisoned(c, ladder_bytes(c, c->out_cells), &c->out);
 }

@@ -139,7 +139,7 @@ int spill_enqueue(ladder_case *c)
 int spill_verify(ladder_case *c, ladder_verdict *v)
 {
     float x[SPILL_CELLS];
-    ladder_random(DTYPE_F32, x, 0, SPILL_CELLS, LADDER_SEED);
+    ladder_random(DTYPE_F32, x, 0, SPILL_CELLS);
     for (int t = 0; t < THREADS; t++)
         for (int i = 0; i < SPILL_STEPS; i++)
             for (int k = 0; k < LIVE; k++)

@@ -17,7 +17,7 @@ static int prepare(ladder_case *c)
     ladder_moves(c, c->value[0], 1);
     const int code =
         ladder_alloc(c, DEVICE_MEMORY_DEVICE, ((size_t)c->d->threads + 1) * FIELD_ALIGN_BYTES, &c->out);
-    return code ? code : ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
+    return code ? code : ladder_alloc_random(c, c->size, &c->in);
 }
 
 static inline uint64_t word(dtype t, const void *words, int64_t i)
@@ -70,20 +70,16 @@ static int enqueue(ladder_case *c)
 
 static int verify(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_compare_number(c, "sum", sum_of(c), sizeof(uint64_t),
-                                 ladder_random_sum(c->type, c->size, LADDER_SEED), v);
+    return ladder_verify_sum(c, sum_of(c), sizeof(uint64_t), v);
 }
 
-#define SUM(NAME, WHY, VARIANT)                                                     \
-    {                                                                               \
-        LADDER_ROW(NAME, WHY, prepare, enqueue, verify, "read"), .variant = VARIANT \
-    }
+#define SUM(NAME, WHY, VARIANT) LADDER_ROW(NAME, WHY, prepare, enqueue, verify, "read"), .variant = VARIANT
 
 static const ladder_rung rungs[] = {
-    SUM("atomic", "one word, an atomic every 16 words", ATOMIC),
-    SUM("sideBySide", "own words in one line: false sharing", SIDE_BY_SIDE),
-    SUM("linesApart", "own lines, in memory", LINES_APART),
-    SUM("registers", "one register each, vectorised", IN_REGISTERS),
+    { SUM("atomic", "one word, an atomic every 16 words", ATOMIC) },
+    { SUM("sideBySide", "own words in one line: false sharing", SIDE_BY_SIDE) },
+    { SUM("linesApart", "own lines, in memory", LINES_APART) },
+    { SUM("registers", "one register each, vectorised", IN_REGISTERS) },
 };
 
 static const ladder_parameter parameters[] = {

@@ -123,16 +123,14 @@ static int pack_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify
 static const int64_t star_radii[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, box_radii[] = { 1, 2, 3, 4 },
                      wave_radii[] = { 1, 4 }, pack_radii[] = { 1, 2, 4, 8 };
 
-#define PASS(FORM, RADII, NAME, WHY)                                                         \
-    {                                                                                        \
-        LADDER_ROW(NAME, WHY, pass_prepare, ladder_field_pass, ladder_field_verify, "copy"), \
-            .variant = FORM, LADDER_SCAN(RADIUS, RADII)                                      \
-    }
+#define PASS(FORM, RADII, NAME, WHY)                                                     \
+    LADDER_ROW(NAME, WHY, pass_prepare, ladder_field_pass, ladder_field_verify, "copy"), \
+        .variant = FORM, LADDER_SCAN(RADIUS, RADII)
 
 static const ladder_rung rungs[] = {
-    PASS(STENCIL_STAR, star_radii, "star", "4r+1 terms: memory is the limit"),
-    PASS(STENCIL_BOX, box_radii, "box", "(2r+1)^2 terms: arithmetic overtakes memory"),
-    PASS(STENCIL_STAR | WAVE, wave_radii, "wave", "a star and the level before"),
+    { PASS(STENCIL_STAR, star_radii, "star", "4r+1 terms: memory is the limit") },
+    { PASS(STENCIL_BOX, box_radii, "box", "(2r+1)^2 terms: arithmetic overtakes memory") },
+    { PASS(STENCIL_STAR | WAVE, wave_radii, "wave", "a star and the level before") },
     { LADDER_ROW("transpose", "no flops, two orders of memory", ladder_transpose_prepare,
                  ladder_transpose_production, ladder_transpose_verify, "copy"),
       .ignores = 1u << RADIUS },

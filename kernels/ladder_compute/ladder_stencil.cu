@@ -8,15 +8,8 @@
 namespace {
 
 enum { N, NX, NY, PARAMETERS };
-enum {
-    R = 4,
-    PLANE_POINTS = 17,
-    LINE_THREADS = 256,
-    TILE_X = 32,
-    TILE_Y = 8,
-    QUEUE_X = 128,
-    QUEUE_ROWS = 32
-};
+enum { R = 4, PLANE_POINTS = 17 };
+enum { LINE_THREADS = 256, TILE_X = 32, TILE_Y = 8, QUEUE_X = 128, QUEUE_ROWS = 32 };
 
 /* Weights are read by all threads at once: constant memory broadcasts, and an fma takes one as an operand at
  * no cost. */

@@ -86,14 +86,11 @@ static void destroy(ladder_case *c)
 
 static const int64_t host_steps[] = { 4, 8, 32, 64, 16 }, cuda_steps[] = { 16, 32, 128, 256, 512, 64 };
 
-#define SKEWED(CEILING, OF_STEPS)                                                                     \
-    {                                                                                                 \
-        LADDER_ROW("skewed", "weft's own: nothing sent twice", prepare, enqueue, ladder_field_verify, \
-                   CEILING),                                                                          \
-            .clock = LADDER_CLOCK_HOST, .destroy = destroy, LADDER_SCAN(LADDER_STEPS, OF_STEPS)       \
-    }
-static const ladder_rung host_rungs[] = { SKEWED("copy", host_steps) };
-static const ladder_rung cuda_rungs[] = { SKEWED("both", cuda_steps) };
+#define SKEWED(CEILING, STEPS)                                                                              \
+    LADDER_ROW("skewed", "weft's own: nothing sent twice", prepare, enqueue, ladder_field_verify, CEILING), \
+        .clock = LADDER_CLOCK_HOST, .destroy = destroy, LADDER_SCAN(LADDER_STEPS, STEPS)
+static const ladder_rung host_rungs[] = { { SKEWED("copy", host_steps) } };
+static const ladder_rung cuda_rungs[] = { { SKEWED("both", cuda_steps) } };
 
 #define SIZES(LENGTH, VISIT_STEPS, ROWS)                                                 \
     { "nx", LENGTH, 1, 1000000, "cells along x" }, { "ny", LENGTH, 1, 1000000, "rows" }, \

@@ -66,7 +66,7 @@ typedef struct course {
 void chain_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const course *w = (const course *)context;
-    ladder_random(t, out, w->first + first, count, LADDER_SEED);
+    ladder_random(t, out, w->first + first, count);
     for (int64_t i = 0; i < count; i++)
         for (int k = 0; k < w->turns * w->steps; k++) {
             const double x = ladder_get(t, out, i);
@@ -126,7 +126,7 @@ int trap_prepare(ladder_case *c)
     c->size = streams;
     c->work = streams;
     const int code = open_streams(c, streams, (unsigned)c->rung->variant, 0);
-    return code ? code : ladder_alloc_random(c, (streams + 1) * WARP, LADDER_SEED, &c->in);
+    return code ? code : ladder_alloc_random(c, (streams + 1) * WARP, &c->in);
 }
 
 int trap_enqueue(ladder_case *c)
@@ -161,7 +161,7 @@ int wait_open(ladder_case *c, int priority, int64_t turns)
     const int code = open_streams(c, 2, cudaStreamNonBlocking, priority);
     c->size = turns;
     c->work = (double)turns;
-    return code ? code : ladder_alloc_random(c, WARP, LADDER_SEED, &c->in);
+    return code ? code : ladder_alloc_random(c, WARP, &c->in);
 }
 
 int wait_verify(ladder_case *c, ladder_verdict *v)
@@ -182,9 +182,8 @@ int urgent_prepare(ladder_case *c)
     if (code) return code;
     code = wait_open(c, c->rung->variant == HIGH_PRIORITY ? highest : lowest, 1);
     if (code || c->rung->variant == IDLE) return code;
-    code = ladder_per_sm(c, 2 * LOAD_WAVES, &c->blocks);
-    c->out_cells = (int64_t)c->blocks * LOAD_THREADS; /* the load's */
-    return code ? code : ladder_alloc_zeroed(c, ladder_bytes(c, c->out_cells), &c->out);
+    c->out_cells = (int64_t)2 * LOAD_WAVES * ladder_sms(c) * LOAD_THREADS; /* the load's */
+    return ladder_alloc_zeroed(c, ladder_bytes(c, c->out_cells), &c->out);
 }
 
 /* Fills the GPU, and returns when the load is about to run: the event just before it has passed. */

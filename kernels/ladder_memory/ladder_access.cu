@@ -92,19 +92,12 @@ int unroll_enqueue(ladder_case *c)
                          ladder_copy_of<float>(loads), ladder_copy_of<double>(loads), c->size);
 }
 
-template <typename V> int launch_vectors(ladder_case *c)
-{
-    const int64_t vectors = (int64_t)(ladder_bytes(c, c->size) / sizeof(V));
-    return ladder_words(c, ladder_blocks(vectors, LADDER_COPY_THREADS), LADDER_COPY_THREADS, 0,
-                        ladder_copy_kernel<V, 1>, vectors);
-}
-
 int vector_enqueue(ladder_case *c)
 {
     switch (c->value[WIDTH_BYTES]) {
-    case 4: return launch_vectors<unsigned>(c);
-    case 8: return launch_vectors<uint2>(c);
-    case 16: return launch_vectors<uint4>(c);
+    case 4: return ladder_copy_vectors<unsigned>(c);
+    case 8: return ladder_copy_vectors<uint2>(c);
+    case 16: return ladder_copy_vectors<uint4>(c);
     }
     return cudaErrorInvalidValue;
 }

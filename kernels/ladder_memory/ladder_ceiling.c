@@ -66,7 +66,7 @@ static int fma_prepare(ladder_case *c)
 {
     c->size = (int64_t)c->d->threads * (c->type == DTYPE_F32 ? CHAINS : CHAINS / 2);
     c->work = 2.0 * (double)c->size * STEPS;
-    return ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
+    return ladder_alloc_random(c, c->size, &c->in);
 }
 
 static int fma_enqueue(ladder_case *c)
@@ -83,7 +83,7 @@ static int fma_enqueue(ladder_case *c)
 /* One chain at a time. */
 static void fma_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
-    ladder_random(t, out, first, count, LADDER_SEED);
+    ladder_random(t, out, first, count);
     for (int64_t k = 0; k < count; k++)
         for (int i = 0; i < STEPS; i++)
             ladder_put(t, out, k, ladder_fma_of(t, ladder_get(t, out, k), factor, summand));

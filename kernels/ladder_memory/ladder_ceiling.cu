@@ -19,7 +19,7 @@ int moved_prepare(ladder_case *c)
     const device_memory from = what == H2D || what == BOTH ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
     int code = ladder_alloc(c, from, bytes, &c->in);
     /* a kernel reaches pinned memory too */
-    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
+    if (!code) code = ladder_fill_random(c, c->in, 0, c->size);
     if (code) return code;
     if (what == READ) return ladder_alloc_zeroed(c, sizeof(uint32_t), &c->out);
     code = ladder_alloc(c, what == D2H ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE, bytes, &c->out);
@@ -39,7 +39,7 @@ int both_prepare(ladder_case *c)
     device *d = c->d;
     back *b = (back *)ladder_state(c, sizeof *b);
     int code = moved_prepare(c);
-    if (!code) code = ladder_alloc_random(c, c->size, LADDER_SEED, &b->from);
+    if (!code) code = ladder_alloc_random(c, c->size, &b->from);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, ladder_bytes(c, c->size), &b->to);
     if (!code) code = d->stream_create(d, false, &b->stream);
     return code ? code : d->event_create(d, false, &b->mark);
@@ -144,7 +144,7 @@ int shared_prepare(ladder_case *c)
     const int code = ladder_open_blocks(c, SHARED_BLOCKS_PER_SM, SHARED_VECTORS * sizeof(uint4),
                                         SHARED_THREADS * sizeof(uint32_t), SHARED_THREADS);
     c->work *= SHARED_ROUNDS * sizeof(uint4);
-    return code ? code : ladder_fill_random(c, c->in, SHARED_VECTORS * 4, LADDER_SEED);
+    return code ? code : ladder_fill_random(c, c->in, 0, SHARED_VECTORS * 4);
 }
 
 int shared_enqueue(ladder_case *c) { return ladder_words(c, c->blocks, SHARED_THREADS, 0, shared_kernel); }
@@ -152,7 +152,7 @@ int shared_enqueue(ladder_case *c) { return ladder_words(c, c->blocks, SHARED_TH
 int shared_verify(ladder_case *c, ladder_verdict *v)
 {
     uint32_t word[SHARED_VECTORS * 4], of_thread[SHARED_THREADS] = { 0 };
-    ladder_random(DTYPE_F32, word, 0, SHARED_VECTORS * 4, LADDER_SEED);
+    ladder_random(DTYPE_F32, word, 0, SHARED_VECTORS * 4);
     for (int t = 0; t < SHARED_THREADS; t++)
         for (int i = 0; i < SHARED_ROUNDS; i++) {
             const uint32_t *u = word + (t + 32 * i) % SHARED_VECTORS * 4;

@@ -56,16 +56,15 @@ int line_prepare(ladder_case *c)
 
 template <typename T> int line_launch(ladder_case *c)
 {
-    const cudaStream_t stream = device_cuda_stream(c->stream);
     const unsigned blocks = ladder_blocks(c->size, THREADS);
-    T *to = (T *)c->out;
-    const T *from = (const T *)c->in;
+    const T *const behind = (const T *)c->in + cells_of(c);
     switch (c->rung->variant) {
-    case BANK: line<<<blocks, THREADS, 0, stream>>>(to, from, bank<T>(), c->size); break;
-    case IMMEDIATE: line<<<blocks, THREADS, 0, stream>>>(to, from, immediate<T>(), c->size); break;
-    case POINTER: line<<<blocks, THREADS, 0, stream>>>(to, from, from + cells_of(c), c->size); break;
+    case BANK: return ladder_words(c, blocks, THREADS, 0, line<T, bank<T>>, bank<T>(), c->size);
+    case IMMEDIATE:
+        return ladder_words(c, blocks, THREADS, 0, line<T, immediate<T>>, immediate<T>(), c->size);
+    case POINTER: return ladder_words(c, blocks, THREADS, 0, line<T, const T *>, behind, c->size);
     }
-    return cudaGetLastError();
+    return cudaErrorInvalidValue;
 }
 
 int line_enqueue(ladder_case *c)

@@ -29,7 +29,7 @@ int transfer_prepare(ladder_case *c)
     const bool to_host = c->rung->variant & TO_HOST;
     void **const far = to_host ? &c->out : &c->in, **const near = to_host ? &c->in : &c->out;
     int code = far_alloc(c, bytes, far);
-    if (!code) code = ladder_alloc_random(c, c->out_cells, LADDER_SEED, near);
+    if (!code) code = ladder_alloc_random(c, c->out_cells, near);
     /* also the first touch of every page */
     if (!code) code = c->d->copy(c->d, *far, *near, bytes, c->stream);
     if (!code) code = c->d->stream_sync(c->d, c->stream);
@@ -41,20 +41,13 @@ int transfer_prepare(ladder_case *c)
 
 void transfer_destroy(ladder_case *c) { (void)c->d->synchronize(c->d); }
 
-int move(ladder_case *c)
-{
-    const int64_t vectors = c->size / (int64_t)sizeof(uint4);
-    const unsigned blocks = ladder_blocks(vectors, LADDER_COPY_THREADS);
-    return ladder_words(c, blocks, LADDER_COPY_THREADS, 0, ladder_copy_kernel<uint4, 1>, vectors);
-}
-
 /* ---- the table ---- */
 
 const int64_t curve[] = { 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
                           4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30 };
 
 constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_copy },
-                     kernel = { transfer_prepare, move, ladder_verify_copy };
+                     kernel = { transfer_prepare, ladder_copy_vectors<uint4>, ladder_verify_copy };
 
 constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling)
 {

@@ -42,7 +42,7 @@ int run_strided(ladder_case *c)
 int verify_strided(ladder_case *c, ladder_verdict *v)
 {
     uint32_t word[STRIDE_WORDS], sum[STRIDE_THREADS] = {};
-    ladder_random(DTYPE_F32, word, 0, STRIDE_WORDS, LADDER_SEED);
+    ladder_random(DTYPE_F32, word, 0, STRIDE_WORDS);
     for (int t = 0; t < STRIDE_THREADS; t++)
         for (int i = 0; i < STRIDE_ROUNDS; i++)
             sum[t] += word[(t * (int)c->value[STRIDE] + i) % STRIDE_WORDS];

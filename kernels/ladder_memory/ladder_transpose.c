@@ -73,18 +73,16 @@ static int walk(ladder_case *c)
     return 0;
 }
 
-#define WAY(NAME, WHY, ENQUEUE, VARIANT, VERIFY)                                                     \
-    {                                                                                                \
-        LADDER_ROW(NAME, WHY, ladder_transpose_prepare, ENQUEUE, VERIFY, "copy"), .variant = VARIANT \
-    }
+#define WAY(NAME, WHY, ENQUEUE, VARIANT, VERIFY) \
+    LADDER_ROW(NAME, WHY, ladder_transpose_prepare, ENQUEUE, VERIFY, "copy"), .variant = VARIANT
 
 static const ladder_rung rungs[] = {
-    WAY("copyRow", "rows in, rows out: upper bound", ladder_copy, 0, ladder_verify_copy),
-    WAY("naiveRow", "whole lines read, single cells written", walk, NAIVE_ROW, ladder_transpose_verify),
-    WAY("naiveCol", "single cells read, whole lines written", walk, NAIVE_COL, ladder_transpose_verify),
-    WAY("tiles", "square tiles that stay in L1", walk, TILES, ladder_transpose_verify),
-    WAY("production", "weft's own: tiles through a buffer", ladder_transpose_production, 0,
-        ladder_transpose_verify),
+    { WAY("copyRow", "rows in, rows out: upper bound", ladder_copy, 0, ladder_verify_copy) },
+    { WAY("naiveRow", "whole lines read, single cells written", walk, NAIVE_ROW, ladder_transpose_verify) },
+    { WAY("naiveCol", "single cells read, whole lines written", walk, NAIVE_COL, ladder_transpose_verify) },
+    { WAY("tiles", "square tiles that stay in L1", walk, TILES, ladder_transpose_verify) },
+    { WAY("production", "weft's own: tiles through a buffer", ladder_transpose_production, 0,
+          ladder_transpose_verify) },
 };
 
 static const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {

@@ -136,30 +136,26 @@ static const ladder_parameter parameters[] = { { "n", 8192, 1, 1 << 20, "rows an
 static const ladder_rung bare = { LADDER_ROW("bare", "", bare_prepare, bare_enqueue, bare_verify, NULL),
                                   .clock = LADDER_CLOCK_HOST, LADDER_SCAN(0, sizes) };
 
-#define RUNG(NAME, WHY, TRANSPORT, CUT)                                                            \
-    {                                                                                              \
-        LADDER_ROW(NAME, WHY, transposing_prepare, transposing_enqueue, transposing_verify, NULL), \
-            .destroy = transposing_destroy, .clock = LADDER_CLOCK_HOST, .beside = &bare,           \
-            .variant = (int)(TRANSPORT)*BENCH_CUTS + CUT, LADDER_SCAN(0, sizes)                    \
-    }
-#define RUNGS_OF(NAME, TRANSPORT, HOW)                              \
-    RUNG(NAME "_slabs", HOW ", whole rows", TRANSPORT, BENCH_ROWS), \
-        RUNG(NAME "_blocks", HOW ", blocks", TRANSPORT, BENCH_BLOCKS)
-#define SENT_BY(NAME, WAY, HOW)                                                                           \
-    {                                                                                                     \
-        .name = NAME, .why = HOW ", no transpose", BENCH_LINK_FUNCTIONS(blocks_prepare), .beside = &bare, \
-        .variant = BENCH_LINK(WAY) * BENCH_CUTS + BENCH_ROWS, LADDER_SCAN(0, sizes)                       \
-    }
+#define RUNG(NAME, WHY, TRANSPORT, CUT)                                                        \
+    LADDER_ROW(NAME, WHY, transposing_prepare, transposing_enqueue, transposing_verify, NULL), \
+        .destroy = transposing_destroy, .clock = LADDER_CLOCK_HOST, .beside = &bare,           \
+        .variant = (int)(TRANSPORT)*BENCH_CUTS + CUT, LADDER_SCAN(0, sizes)
+#define RUNGS_OF(NAME, TRANSPORT, HOW)                                  \
+    { RUNG(NAME "_slabs", HOW ", whole rows", TRANSPORT, BENCH_ROWS) }, \
+    { RUNG(NAME "_blocks", HOW ", blocks", TRANSPORT, BENCH_BLOCKS) }
+#define SENT_BY(NAME, WAY, HOW)                                                                       \
+    .name = NAME, .why = HOW ", no transpose", BENCH_LINK_FUNCTIONS(blocks_prepare), .beside = &bare, \
+    .variant = BENCH_LINK(WAY) * BENCH_CUTS + BENCH_ROWS, LADDER_SCAN(0, sizes)
 
 static const ladder_rung rungs[] = {
     RUNGS_OF("staged", TRANSPORT_STAGED, "through pinned memory"),
     RUNGS_OF("aware", TRANSPORT_AWARE, "device memory to MPI"),
     RUNGS_OF("mapped", TRANSPORT_MAPPED, "packed into pinned memory"),
     RUNGS_OF("peer", TRANSPORT_PEER, "tiles into the owner's memory"),
-    SENT_BY("copy_engine", ENGINE, "copy engines into place"),
-    SENT_BY("bulk_peer", BULK, "bulk stores into place"),
-    SENT_BY("nccl_device", NCCL, "stored by NCCL's device API"),
-    SENT_BY("nvshmem", NVSHMEM, "put with signal by NVSHMEM"),
+    { SENT_BY("copy_engine", ENGINE, "copy engines into place") },
+    { SENT_BY("bulk_peer", BULK, "bulk stores into place") },
+    { SENT_BY("nccl_device", NCCL, "stored by NCCL's device API") },
+    { SENT_BY("nvshmem", NVSHMEM, "put with signal by NVSHMEM") },
 };
 
 #define FAMILY(KIND)                                                                                        \

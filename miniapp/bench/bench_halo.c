@@ -138,16 +138,14 @@ static const ladder_rung shortest[BENCH_CUTS] = {
     [BENCH_ROWS] = { RUN_BY("link", "", LINK, BENCH_LINK(SHORTEST), BENCH_ROWS, sizes) },
     [BENCH_BLOCKS] = { RUN_BY("link", "", LINK, BENCH_LINK(SHORTEST), BENCH_BLOCKS, grid_sizes) },
 };
-#define RUNG(NAME, WHY, RUN, WAY, CUT, VALUES)                             \
-    {                                                                      \
-        RUN_BY(NAME, WHY, RUN, WAY, CUT, VALUES), .beside = &shortest[CUT] \
-    }
-#define PAIR_AND_RING_OF(NAME, HOW, RUN, WAY)                                \
-    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, BENCH_PAIRS, sizes), \
-        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, BENCH_ROWS, sizes)
+#define RUNG(NAME, WHY, RUN, WAY, CUT, VALUES) \
+    RUN_BY(NAME, WHY, RUN, WAY, CUT, VALUES), .beside = &shortest[CUT]
+#define PAIR_AND_RING_OF(NAME, HOW, RUN, WAY)                                    \
+    { RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, BENCH_PAIRS, sizes) }, \
+    { RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, BENCH_ROWS, sizes) }
 #define PATTERNS_OF(NAME, HOW, RUN, WAY)   \
     PAIR_AND_RING_OF(NAME, HOW, RUN, WAY), \
-        RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, BENCH_BLOCKS, grid_sizes)
+    { RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, BENCH_BLOCKS, grid_sizes) }
 
 static const ladder_rung rungs[] = {
     { RUN_BY("link_oneway", "bare link, one direction", LINK, BENCH_LINK(ONEWAY), BENCH_PAIRS, sizes) },

@@ -164,7 +164,7 @@ static void make_field(ladder_case *c, filing *f)
     for (int64_t y = own.y0; y < own.y1; y++)
         for (int64_t x = own.x0; x < own.x1; x++, at += dtype_bytes(c->type)) {
             const uint64_t place = (uint64_t)(y * f->dec.nx + x);
-            ladder_random(c->type, at, (int64_t)place, 1, LADDER_SEED);
+            ladder_random(c->type, at, (int64_t)place, 1);
             share += cell_fingerprint(
                 c->type == DTYPE_F32 ? cell_bits_f32(*(float *)at) : cell_bits_f64(*(double *)at), place);
         }

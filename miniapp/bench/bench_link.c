@@ -1,8 +1,6 @@
 #include "bench/bench_link.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ranks/check.h"
 #include "transports/message.h"
@@ -147,23 +145,18 @@ static bool choose_way(bench_link *l, device_memory *memory, sentence *why)
     return true;
 }
 
-/* Byte number `at` of the message that this rank sends with this tag. */
-static char byte_of(int rank, int tag, int64_t at)
-{
-    return (char)(((uint64_t)(rank + 1) * 31 + (uint64_t)tag * 7 + (uint64_t)at * 13 + ((uint64_t)at >> 8)) %
-                  251);
-}
+/* The message that a rank sends with this tag begins with this one of the random cells. */
+static int64_t first_cell(int rank, int tag) { return ((int64_t)rank * BENCH_LINK_MESSAGES_MAX + tag) << 32; }
 
-static void fill(bench_link *l)
+static int64_t cells_of(const ladder_case *c, int64_t bytes) { return bytes / (int64_t)dtype_bytes(c->type); }
+
+static void fill(ladder_case *c, const bench_link *l)
 {
-    device *d = l->d;
-    char *host = CHECK_CALLOC(l->bytes, 1);
     for (int i = 0; i < l->count; i++)
-        for (int64_t at = 0; at < l->message[i].bytes; at++) host[l->at[i] + at] = byte_of(l->rank, i, at);
-    DEVICE_CALL(d, copy, l->out, host, (size_t)l->bytes, l->stream);
-    DEVICE_CALL(d, fill_bytes, l->in, 0xff, (size_t)l->bytes, l->stream);
-    DEVICE_CALL(d, stream_sync, l->stream);
-    free(host);
+        DEVICE_CHECK(c->d, ladder_fill_random(c, l->out + l->at[i], first_cell(l->rank, i),
+                                              cells_of(c, l->message[i].bytes)));
+    DEVICE_CHECK(c->d, ladder_poison(c, l->in, (size_t)l->bytes));
+    DEVICE_CALL(c->d, stream_sync, c->stream);
     MPI_CHECK(MPI_Barrier(l->comm)); /* nothing is sent before the receiver has poisoned */
 }
 
@@ -210,7 +203,7 @@ int bench_link_prepare(ladder_case *c, MPI_Comm comm, const bench_link_message *
         l->bytes += message_align(message[i].bytes);
         c->work += (double)message[i].bytes;
     }
-    c->size = (int64_t)c->work / (by < BENCH_LINK_MESSAGES ? 1 : (int64_t)dtype_bytes(c->type));
+    c->size = by < BENCH_LINK_MESSAGES ? (int64_t)c->work : cells_of(c, (int64_t)c->work);
     if (!choose_way(l, &memory, &c->missing)) return 0;
     c->missing.text[0] = '\0';
     c->way = c->d->kind == DEVICE_HOST        ? "MPI"
@@ -222,7 +215,7 @@ int bench_link_prepare(ladder_case *c, MPI_Comm comm, const bench_link_message *
     DEVICE_CHECK(c->d, ladder_alloc(c, memory, block_bytes, (void **)&l->out));
     if (!l->in) DEVICE_CHECK(c->d, ladder_alloc(c, memory, block_bytes, (void **)&l->in));
     if (tells_others(l)) make_direct(l);
-    fill(l);
+    fill(c, l);
     return 0;
 }
 
@@ -301,21 +294,17 @@ int bench_link_enqueue(ladder_case *c)
 
 int bench_link_verify(ladder_case *c, ladder_verdict *v)
 {
-    bench_link *l = c->state;
-    device *d = l->d;
-    char *host = CHECK_CALLOC(l->bytes, 1);
-    DEVICE_CALL(d, stream_sync, l->stream);
+    const bench_link *l = c->state;
+    int code = c->d->stream_sync(c->d, c->stream);
     MPI_CHECK(MPI_Barrier(l->comm)); /* whoever copies into our memory has done so */
-    DEVICE_CALL(d, copy, host, l->in, (size_t)l->bytes, l->stream);
-    DEVICE_CALL(d, stream_sync, l->stream);
     ladder_right(v);
-    for (int i = 0; i < l->count && l->receives && v->right; i++) {
+    for (int i = 0; i < l->count && l->receives && v->right && !code; i++) {
         const bench_link_message *m = &l->message[i];
-        for (int64_t at = 0; at < m->bytes && v->right; at++)
-            if (host[l->at[i] + at] != byte_of(m->rank, l->count - 1 - i, at))
-                ladder_wrong(v, "rank %d: message %d did not arrive as it was sent (%s)", l->world->top->rank,
-                             i, c->way);
+        code = ladder_compare_random(c, l->in + l->at[i], first_cell(m->rank, l->count - 1 - i),
+                                     cells_of(c, m->bytes), v);
+        if (!v->right)
+            ladder_wrong(v, "rank %d: message %d did not arrive as it was sent (%s)", l->world->top->rank, i,
+                         c->way);
     }
-    free(host);
-    return 0;
+    return code;
 }

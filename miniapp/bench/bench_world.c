@@ -81,7 +81,7 @@ int bench_world_verify(ladder_case *c, const decomp *dec, const field_shape *f, 
             const int64_t at = place(dec, x, y);
             double wanted;
             if (at < 0) continue;
-            ladder_random(c->type, &wanted, at, 1, LADDER_SEED);
+            ladder_random(c->type, &wanted, at, 1);
             if (memcmp(field_at(f, host, x, y), &wanted, dtype_bytes(c->type)) != 0)
                 ladder_wrong(v, "rank %d: cell (%lld, %lld) is not that of place %lld", top->rank,
                              (long long)x, (long long)y, (long long)at);
