@@ -5,7 +5,6 @@
 #include "bench/bench_request.h"
 #include "exchange/redist.h"
 #include "ranks/check.h"
-#include "transports/message.h"
 
 typedef struct transposing {
     decomp dec; /* of the source and of the target */
@@ -65,12 +64,12 @@ static int blocks_prepare(ladder_case *c)
 {
     const topology *top = bench_world_of(c)->top;
     const int64_t bytes = (int64_t)ladder_bytes(c, block_cells(c));
-    bench_link_message block[BENCH_LINK_MESSAGES_MAX];
+    message_part block[BENCH_LINK_MESSAGES_MAX];
     if (top->ranks > BENCH_LINK_MESSAGES_MAX + 1)
         sentence_set(&c->missing, "needs at most %d ranks", BENCH_LINK_MESSAGES_MAX + 1);
     if (c->missing.text[0]) return 0;
     for (int i = 0; i < top->ranks - 1; i++)
-        block[i] = (bench_link_message){ (top->rank + 1 + i) % top->ranks, bytes };
+        block[i] = (message_part){ .rank = (top->rank + 1 + i) % top->ranks, .bytes = bytes };
     return bench_link_prepare(c, top->comm, block, top->ranks - 1);
 }
 

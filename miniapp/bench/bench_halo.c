@@ -3,7 +3,6 @@
 #include "bench/bench_request.h"
 #include "exchange/halo.h"
 #include "ranks/check.h"
-#include "transports/message.h"
 
 enum { BYTES, CHUNK }; /* parameters */
 
@@ -13,7 +12,7 @@ typedef struct exchange {
     field_shape shape;
     halo *halo;
     void *field;
-    bench_link_message message[BENCH_LINK_MESSAGES_MAX];
+    message_part message[BENCH_LINK_MESSAGES_MAX];
     int messages;
 } exchange;
 
@@ -26,7 +25,7 @@ static void make_messages(exchange *e, bool grid)
         const int dx = decomp_dx[k], dy = decomp_dy[k];
         if (e->dec.neighbour[k] < 0 || (!grid && dx != 0)) continue;
         const int64_t cells = (dx == 0 ? e->shape.nx : depth) * (dy == 0 ? e->shape.ny : depth);
-        e->message[e->messages++] = (bench_link_message){ e->dec.neighbour[k], cells * word };
+        e->message[e->messages++] = (message_part){ .rank = e->dec.neighbour[k], .bytes = cells * word };
     }
 }
 

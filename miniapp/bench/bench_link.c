@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "ranks/check.h"
-#include "transports/message.h"
 #include "transports/peer.h"
 
 typedef struct bench_link {
@@ -11,9 +10,8 @@ typedef struct bench_link {
     device *d;
     device_stream *stream;
     MPI_Comm comm; /* not owned */
-    bench_link_message message[BENCH_LINK_MESSAGES_MAX];
-    int64_t at[BENCH_LINK_MESSAGES_MAX]; /* offset of each into the buffers */
-    int count, rank;                     /* rank: of this one in comm */
+    message_part message[BENCH_LINK_MESSAGES_MAX];
+    int count, rank; /* rank: of this one in comm */
     int64_t bytes;
     bench_link_by by;
     bool sends, receives;
@@ -22,11 +20,10 @@ typedef struct bench_link {
     const ladder_library *library; /* of the window */
     ladder_window *window;
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
-    /* Flags lie behind `in`. A stream and its event for each message: copies go beside each other. */
-    ladder_links direct;
+    ladder_links direct;                   /* flags lie behind `in` */
     uint64_t exchanges;
-    device_stream *beside[BENCH_LINK_MESSAGES_MAX];
-    device_event *begun, *copied[BENCH_LINK_MESSAGES_MAX];
+    device_stream *beside[BENCH_LINK_MESSAGES_MAX]; /* of copy engines, for each message */
+    device_event *mark;                             /* a wait is for its last record so far */
 } bench_link;
 
 const char *bench_link_unaware(const bench_world *world, device *d)
@@ -153,7 +150,7 @@ static int64_t cells_of(const ladder_case *c, int64_t bytes) { return bytes / (i
 static void fill(ladder_case *c, const bench_link *l)
 {
     for (int i = 0; i < l->count; i++)
-        DEVICE_CHECK(c->d, ladder_fill_random(c, l->out + l->at[i], first_cell(l->rank, i),
+        DEVICE_CHECK(c->d, ladder_fill_random(c, l->out + l->message[i].at, first_cell(l->rank, i),
                                               cells_of(c, l->message[i].bytes)));
     DEVICE_CHECK(c->d, ladder_poison(c, l->in, (size_t)l->bytes));
     DEVICE_CALL(c->d, stream_sync, c->stream);
@@ -163,24 +160,22 @@ static void fill(ladder_case *c, const bench_link *l)
 /* Message i answers theirs of number count - 1 - i, and goes to where that one comes from. */
 static void make_direct(bench_link *l)
 {
-    device *d = l->d;
-    DEVICE_CALL(d, event_create, false, &l->begun);
     for (int i = 0; i < l->count; i++) {
         const int back = l->count - 1 - i;
         l->direct.of[l->direct.count++] =
-            (ladder_direct){ .here = l->out + l->at[i],
+            (ladder_direct){ .here = l->out + l->message[i].at,
                              .bytes = message_align(l->message[i].bytes),
-                             .there = l->theirs[i] + l->at[back],
+                             .there = l->theirs[i] + l->message[back].at,
                              .flags_there = (ladder_direct_flags *)(void *)(l->theirs[i] + l->bytes) + back,
                              .flags_here = (ladder_direct_flags *)(void *)(l->in + l->bytes) + i,
                              .rank = l->message[i].rank,
-                             .at = l->at[back] };
-        DEVICE_CALL(d, stream_create, false, &l->beside[i]);
-        DEVICE_CALL(d, event_create, false, &l->copied[i]);
+                             .at = l->message[back].at };
+        DEVICE_CALL(l->d, stream_create, false, &l->beside[i]);
     }
+    DEVICE_CALL(l->d, event_create, false, &l->mark);
 }
 
-int bench_link_prepare(ladder_case *c, MPI_Comm comm, const bench_link_message *message, int count)
+int bench_link_prepare(ladder_case *c, MPI_Comm comm, const message_part *message, int count)
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
     bench_link *l = ladder_state(c, sizeof *l);
@@ -198,8 +193,7 @@ int bench_link_prepare(ladder_case *c, MPI_Comm comm, const bench_link_message *
     l->sends = by != BENCH_LINK_ONEWAY || l->rank == world->sender;
     l->receives = by != BENCH_LINK_ONEWAY || !l->sends;
     for (int i = 0; i < count; i++) {
-        l->message[i] = message[i];
-        l->at[i] = l->bytes;
+        l->message[i] = (message_part){ message[i].rank, i, l->bytes, message[i].bytes };
         l->bytes += message_align(message[i].bytes);
         c->work += (double)message[i].bytes;
     }
@@ -224,11 +218,8 @@ void bench_link_destroy(ladder_case *c)
     bench_link *l = c->state;
     if (!l || !l->out) return;
     DEVICE_CALL(l->d, stream_sync, l->stream);
-    for (int i = 0; i < l->count && tells_others(l); i++) {
-        DEVICE_CALL(l->d, stream_destroy, &l->beside[i]);
-        DEVICE_CALL(l->d, event_destroy, &l->copied[i]);
-    }
-    if (tells_others(l)) DEVICE_CALL(l->d, event_destroy, &l->begun);
+    for (int i = 0; i < l->direct.count; i++) DEVICE_CALL(l->d, stream_destroy, &l->beside[i]);
+    if (l->mark) DEVICE_CALL(l->d, event_destroy, &l->mark);
     peer_destroy(&l->peer);
 #if WEFT_CUDA
     if (l->window) l->library->destroy(&l->window);
@@ -239,12 +230,12 @@ static void run_messages(bench_link *l)
 {
     MPI_Request request[2 * BENCH_LINK_MESSAGES_MAX];
     int requests = 0;
-    const bench_link_message *const m = l->message;
-    for (int i = 0; i < l->count && l->receives; i++)
-        MPI_CHECK(MPI_Irecv(l->in + l->at[i], (int)m[i].bytes, MPI_BYTE, m[i].rank, l->count - 1 - i, l->comm,
+    const message_part *const first = l->message, *const end = first + l->count;
+    for (const message_part *m = first; m < end && l->receives; m++)
+        MPI_CHECK(MPI_Irecv(l->in + m->at, (int)m->bytes, MPI_BYTE, m->rank, l->count - 1 - m->tag, l->comm,
                             &request[requests++]));
-    for (int i = 0; i < l->count && l->sends; i++)
-        MPI_CHECK(MPI_Isend(l->out + l->at[i], (int)m[i].bytes, MPI_BYTE, m[i].rank, i, l->comm,
+    for (const message_part *m = first; m < end && l->sends; m++)
+        MPI_CHECK(MPI_Isend(l->out + m->at, (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->comm,
                             &request[requests++]));
     MPI_CHECK(MPI_Waitall(requests, request, MPI_STATUSES_IGNORE));
 }
@@ -252,7 +243,7 @@ static void run_messages(bench_link *l)
 static void run_peer_copies(bench_link *l)
 {
     for (int i = 0; i < l->count && l->sends; i++)
-        DEVICE_CALL(l->d, copy, l->theirs[i] + l->at[l->count - 1 - i], l->out + l->at[i],
+        DEVICE_CALL(l->d, copy, l->theirs[i] + l->message[l->count - 1 - i].at, l->out + l->message[i].at,
                     (size_t)l->message[i].bytes, l->stream);
 }
 
@@ -271,13 +262,13 @@ static void run_direct(bench_link *l)
         return;
     }
     DEVICE_CHECK(d, ladder_direct_begin(&l->direct, n, l->stream));
-    DEVICE_CALL(d, event_record, l->begun, l->stream);
+    DEVICE_CALL(d, event_record, l->mark, l->stream);
+    for (int i = 0; i < l->count; i++) DEVICE_CALL(d, event_wait, l->mark, l->beside[i]);
     for (int i = 0; i < l->count; i++) {
         const ladder_direct *m = &l->direct.of[i];
-        DEVICE_CALL(d, event_wait, l->begun, l->beside[i]);
         DEVICE_CALL(d, copy, m->there, m->here, (size_t)m->bytes, l->beside[i]);
-        DEVICE_CALL(d, event_record, l->copied[i], l->beside[i]);
-        DEVICE_CALL(d, event_wait, l->copied[i], l->stream);
+        DEVICE_CALL(d, event_record, l->mark, l->beside[i]);
+        DEVICE_CALL(d, event_wait, l->mark, l->stream);
     }
     DEVICE_CHECK(d, ladder_direct_end(&l->direct, n, l->stream));
 #endif
@@ -299,8 +290,8 @@ int bench_link_verify(ladder_case *c, ladder_verdict *v)
     MPI_CHECK(MPI_Barrier(l->comm)); /* whoever copies into our memory has done so */
     ladder_right(v);
     for (int i = 0; i < l->count && l->receives && v->right && !code; i++) {
-        const bench_link_message *m = &l->message[i];
-        code = ladder_compare_random(c, l->in + l->at[i], first_cell(m->rank, l->count - 1 - i),
+        const message_part *m = &l->message[i];
+        code = ladder_compare_random(c, l->in + m->at, first_cell(m->rank, l->count - 1 - i),
                                      cells_of(c, m->bytes), v);
         if (!v->right)
             ladder_wrong(v, "rank %d: message %d did not arrive as it was sent (%s)", l->world->top->rank, i,
