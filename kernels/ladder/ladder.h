@@ -77,6 +77,9 @@ typedef struct ladder_case {
     int owned_count;
 } ladder_case;
 
+/* c->missing says why; 0, as prepare returns then. */
+#define ladder_missing(c, ...) (sentence_set(&(c)->missing, __VA_ARGS__), 0)
+
 typedef struct ladder_verdict {
     bool right;
     sentence why; /* the first thing that is wrong */

@@ -130,10 +130,8 @@ int run_once(ladder_case *c)
 int prepare_once(ladder_case *c)
 {
     const int64_t steps = c->value[LADDER_STEPS];
-    if (steps != 1 && steps != 2 && steps != 4 && steps != 8) {
-        sentence_set(&c->missing, "written for 1, 2, 4 or 8 steps");
-        return 0;
-    }
+    if (steps != 1 && steps != 2 && steps != 4 && steps != 8)
+        return ladder_missing(c, "written for 1, 2, 4 or 8 steps");
     const int code = ladder_fused_prepare(c);
     if (code) return code;
     return ladder_upload(c, ((const ladder_field *)c->state)->op.weight, weight<float>, weight<double>);

@@ -41,11 +41,8 @@ static int make_window(ladder_case *c)
     if (code) return code;
     streaming_window w = streaming_window_within((double)free_bytes, c->type, of->shape.nx, 1, of->op.radius,
                                                  of->steps, streaming_device_pass_steps, through);
-    if (streaming_chunk_rows(&w) < 1) {
-        sentence_set(&c->missing,
-                     "the device's free memory has no room for a row and what must stay with it");
-        return 0;
-    }
+    if (streaming_chunk_rows(&w) < 1)
+        return ladder_missing(c, "the device's free memory has no room for a row and what must stay with it");
     streaming_window_limit(&w, c->value[CHUNK_ROWS]);
     c->value[CHUNK_ROWS] = streaming_chunk_rows(&w);
     return code_here(streaming_prepare(s->streaming, &w));

@@ -35,8 +35,7 @@ static int bare_prepare(ladder_case *c)
     c->work = (double)ladder_bytes(c, c->size) * (double)(ranks - 1);
     c->way = d->kind == DEVICE_HOST ? "MPI_Alltoall" : aware ? "Alltoall, device" : "Alltoall, pinned";
     if (c->size * (int64_t)word > INT32_MAX)
-        sentence_set(&c->missing, "MPI counts the bytes of a block by int");
-    if (c->missing.text[0]) return 0;
+        return ladder_missing(c, "MPI counts the bytes of a block by int");
     const size_t bytes = (size_t)message_block_bytes(c->out_cells * (int64_t)word);
     int code = ladder_alloc(c, where, bytes, &c->in);
     if (!code) code = d->fill_bytes(d, c->in, BARE_BYTE, bytes, c->stream);
@@ -66,8 +65,7 @@ static int blocks_prepare(ladder_case *c)
     const int64_t bytes = (int64_t)ladder_bytes(c, block_cells(c));
     message_part block[BENCH_LINK_MESSAGES_MAX];
     if (top->ranks > BENCH_LINK_MESSAGES_MAX + 1)
-        sentence_set(&c->missing, "needs at most %d ranks", BENCH_LINK_MESSAGES_MAX + 1);
-    if (c->missing.text[0]) return 0;
+        return ladder_missing(c, "needs at most %d ranks", BENCH_LINK_MESSAGES_MAX + 1);
     for (int i = 0; i < top->ranks - 1; i++)
         block[i] = (message_part){ .rank = (top->rank + 1 + i) % top->ranks, .bytes = bytes };
     return bench_link_prepare(c, top->comm, block, top->ranks - 1);
