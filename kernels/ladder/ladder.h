@@ -88,15 +88,15 @@ typedef struct ladder_verdict {
 struct ladder_rung {
     const char *name;
     const char *why; /* what it shows, in about six words */
-    int variant;     /* for enqueue and prepare functions that serve several rungs */
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);
     int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
-    void (*destroy)(ladder_case *c); /* NULL, or: gives back what ladder_close does not know of */
-    int (*before)(ladder_case *c);   /* NULL, or untimed: sets the stage anew before every repetition */
+    const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
+    int variant;         /* for enqueue and prepare functions that serve several rungs */
     ladder_unit unit;
     ladder_clock clock;
-    const char *ceiling;       /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
+    void (*destroy)(ladder_case *c); /* NULL, or: gives back what ladder_close does not know of */
+    int (*before)(ladder_case *c);   /* NULL, or untimed: sets the stage anew before every repetition */
     const ladder_rung *beside; /* NULL, or one that does the same work in the shortest way, at each point */
     unsigned ignores;          /* bit i: the family's parameter i means nothing to this rung */
     int scan;                  /* index of the parameter that is scanned where scan_count > 0 */
@@ -135,7 +135,8 @@ typedef struct ladder_family {
     const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks);
 } ladder_family;
 
-/* Parts of a row of a table in C: what most rungs have, counted in bytes, and the values of a scan. */
+/* Parts of a row of a table: what most rungs have, counted in bytes, and the values of a scan. C++ takes
+ * members in the struct's order. */
 #define LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, VERIFY, CEILING) \
     .name = NAME, .why = WHY, .prepare = PREPARE, .enqueue = ENQUEUE, .verify = VERIFY, .ceiling = CEILING
 #define LADDER_SCAN(PARAMETER, VALUES) \

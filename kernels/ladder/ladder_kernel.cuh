@@ -116,19 +116,6 @@ int ladder_upload(ladder_case *c, const double *values, const float (&to32)[COUN
 
 /* ---- rows of tables ---- */
 
-/* variant, ignores: as in ladder_rung. */
-constexpr ladder_rung ladder_row(const char *name, const char *why, ladder_way way, int variant = 0,
-                                 unsigned ignores = 0, const char *ceiling = "copy",
-                                 ladder_unit unit = LADDER_BYTES)
-{
-    ladder_rung r = {};
-    r.name = name, r.why = why;
-    r.prepare = way.prepare, r.enqueue = way.enqueue, r.verify = way.verify;
-    r.variant = variant, r.ignores = ignores;
-    r.ceiling = ceiling, r.unit = unit;
-    return r;
-}
-
 /* The same rung, measured at each value of a parameter. */
 template <int COUNT>
 constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)

@@ -155,7 +155,7 @@ const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 
 
 constexpr ladder_rung flops(const char *name, const char *why, ladder_way way)
 {
-    return ladder_row(name, why, way, 0, 0, "fma", LADDER_FLOPS);
+    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, "fma"), .unit = LADDER_FLOPS };
 }
 
 const ladder_rung rungs[] = {

@@ -143,7 +143,8 @@ template <int COUNT>
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant,
                            const int64_t (&values)[COUNT])
 {
-    return ladder_scanned(LADDER_STEPS, values, ladder_row(name, why, way, variant));
+    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, "copy"), .variant = variant,
+             LADDER_SCAN(LADDER_STEPS, values) };
 }
 
 constexpr ladder_way singly = { ladder_fused_prepare, ladder_fused_singly, ladder_field_verify },

@@ -160,7 +160,7 @@ int verify(ladder_case *c, ladder_verdict *v)
 
 constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return ladder_row(name, why, { prepare, enqueue, verify }, 0, 0, "read");
+    return { LADDER_ROW(name, why, prepare, enqueue, verify, "read") };
 }
 
 const ladder_rung rungs[] = {

@@ -171,12 +171,13 @@ int prepare_plane(ladder_case *c) { return prepare(c, STENCIL_STAR, c->value[NX]
 
 constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return ladder_row(name, why, { prepare_line, enqueue, ladder_field_verify }, 0, 1u << NX | 1u << NY);
+    return { LADDER_ROW(name, why, prepare_line, enqueue, ladder_field_verify, "copy"),
+             .ignores = 1u << NX | 1u << NY };
 }
 
 constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return ladder_row(name, why, { prepare_plane, enqueue, ladder_field_verify }, 0, 1u << N);
+    return { LADDER_ROW(name, why, prepare_plane, enqueue, ladder_field_verify, "copy"), .ignores = 1u << N };
 }
 
 const ladder_rung rungs[] = {

@@ -234,10 +234,8 @@ constexpr int64_t kernel_counts[] = { 1, 4, 16, 64, 256 };
 /* Launching is the host's own work. uses: bits of the parameters. */
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, unsigned uses, int variant = 0)
 {
-    ladder_rung r = ladder_row(name, why, way, variant, ~uses, nullptr, LADDER_CALLS);
-    r.destroy = close_streams;
-    r.clock = LADDER_CLOCK_HOST;
-    return r;
+    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, nullptr), .variant = variant,
+             .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST, .destroy = close_streams, .ignores = ~uses };
 }
 
 constexpr ladder_rung urgent(const char *name, const char *why, int variant)

@@ -121,8 +121,8 @@ template <int COUNT>
 constexpr ladder_rung scans(const char *name, const char *why, ladder_way way, int variant, int parameter,
                             const int64_t (&values)[COUNT])
 {
-    return ladder_scanned(parameter, values,
-                          ladder_row(name, why, way, variant, ladder_all_but(PARAMETERS, 1u << parameter)));
+    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, "copy"), .variant = variant,
+             .ignores = ladder_all_but(PARAMETERS, 1u << parameter), LADDER_SCAN(parameter, values) };
 }
 
 const ladder_rung rungs[] = {

@@ -165,23 +165,18 @@ int shared_verify(ladder_case *c, ladder_verdict *v)
 
 constexpr ladder_way copies = { moved_prepare, ladder_copy, ladder_verify_copy },
                      reads = { moved_prepare, read_enqueue, ladder_verify_xor },
-                     both = { both_prepare, both_enqueue, both_verify },
                      arithmetic = { fma_prepare, fma_enqueue, fma_verify },
                      on_chip = { shared_prepare, shared_enqueue, shared_verify };
 
 constexpr ladder_rung move(const char *name, const char *why, ladder_way way, int variant)
 {
-    ladder_rung r = ladder_row(name, why, way, variant, 0, nullptr);
-    r.destroy = variant == BOTH ? both_destroy : nullptr;
-    return r;
+    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, nullptr), .variant = variant };
 }
 
 constexpr ladder_rung compute(const char *name, const char *why, ladder_way way, ladder_unit unit)
 {
-    ladder_rung r = move(name, why, way, 0);
-    r.unit = unit;
-    r.ignores = 1u << CEILING_BYTES;
-    return r;
+    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, nullptr), .unit = unit,
+             .ignores = 1u << CEILING_BYTES };
 }
 
 const ladder_rung rungs[] = {
@@ -189,7 +184,8 @@ const ladder_rung rungs[] = {
     move("read", "a kernel that only reads", reads, READ),
     move("h2d", "pinned host memory to the device", copies, H2D),
     move("d2h", "the device to pinned host memory", copies, D2H),
-    move("both", "both directions at once", both, BOTH),
+    { LADDER_ROW("both", "both directions at once", both_prepare, both_enqueue, both_verify, nullptr),
+      .variant = BOTH, .destroy = both_destroy },
     compute("shared", "16-byte reads, no bank conflict", on_chip, LADDER_BYTES),
     compute("fma", "eight chains of fma per thread", arithmetic, LADDER_FLOPS),
 };

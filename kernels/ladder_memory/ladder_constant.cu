@@ -145,16 +145,18 @@ int table_verify(ladder_case *c, ladder_verdict *v)
 
 const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
 
-constexpr ladder_way line_way = { line_prepare, line_enqueue, line_verify },
-                     table_way = { table_prepare, table_enqueue, table_verify };
+constexpr ladder_rung on_a_line(const char *name, const char *why, int variant)
+{
+    return { LADDER_ROW(name, why, line_prepare, line_enqueue, line_verify, "copy"), .variant = variant };
+}
 
 const ladder_rung rungs[] = {
-    ladder_row("pointer", "weights loaded through a plain pointer", line_way, POINTER),
-    ladder_row("bank", "weights as operands in __constant__", line_way, BANK),
-    ladder_row("immediate", "weights in the instruction, by template", line_way, IMMEDIATE),
-    ladder_scanned(ADDRESSES, address_counts,
-                   ladder_row("tableBank", "constant cache: one address per turn", table_way, 0, 0, nullptr,
-                              LADDER_CALLS)),
+    on_a_line("pointer", "weights loaded through a plain pointer", POINTER),
+    on_a_line("bank", "weights as operands in __constant__", BANK),
+    on_a_line("immediate", "weights in the instruction, by template", IMMEDIATE),
+    { LADDER_ROW("tableBank", "constant cache: one address per turn", table_prepare, table_enqueue,
+                 table_verify, nullptr),
+      .unit = LADDER_CALLS, LADDER_SCAN(ADDRESSES, address_counts) },
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

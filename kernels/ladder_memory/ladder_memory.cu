@@ -49,12 +49,12 @@ const int64_t curve[] = { 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
 constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_copy },
                      kernel = { transfer_prepare, ladder_copy_vectors<uint4>, ladder_verify_copy };
 
+/* The CPU touches each byte of pageable memory. */
 constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling)
 {
-    ladder_rung r = ladder_row(name, why, way, kind, 0, ceiling);
-    r.destroy = transfer_destroy;
-    r.clock = kind & PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE; /* the CPU touches each byte */
-    return ladder_scanned(BYTES, curve, r);
+    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, ceiling), .variant = kind,
+             .clock = kind & PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, .destroy = transfer_destroy,
+             LADDER_SCAN(BYTES, curve) };
 }
 
 const ladder_rung rungs[] = {

@@ -162,24 +162,25 @@ const int64_t stages[] = { 1, 2, 3, 4 };
 template <int HOW, int PAD = 0, bool SWIZZLED = false>
 constexpr ladder_rung tile(const char *name, const char *why)
 {
-    const ladder_way way = { prepare_tile, run_tile<HOW, PAD, SWIZZLED>, ladder_by_places<tile_source> };
-    return ladder_row(name, why, way, HOW, (1u << PARAMETERS) - 1, "shared");
+    int (*const run)(ladder_case *) = run_tile<HOW, PAD, SWIZZLED>;
+    return { LADDER_ROW(name, why, prepare_tile, run, ladder_by_places<tile_source>, "shared"),
+             .variant = HOW, .ignores = (1u << PARAMETERS) - 1 };
 }
 
-constexpr ladder_way stride = { prepare_strided, run_strided, verify_strided },
-                     flow = { prepare_flow, run_flow, ladder_verify_copy };
-
 const ladder_rung rungs[] = {
-    ladder_scanned(STRIDE, strides,
-                   ladder_row("stride4", "4-byte words: gcd(stride, 32) turns", stride, 0,
-                              1u << N | 1u << STAGES, "shared")),
+    { LADDER_ROW("stride4", "4-byte words: gcd(stride, 32) turns", prepare_strided, run_strided,
+                 verify_strided, "shared"),
+      .ignores = 1u << N | 1u << STAGES, LADDER_SCAN(STRIDE, strides) },
     tile<ALONG>("rowRow", "no conflict either way"),
     tile<CROSSED>("rowColumn", "one way straight, one way 32 turns"),
     tile<CROSSED, 1>("padded", "one column more: no conflict"),
     tile<CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding"),
-    ladder_row("throughRegisters", "load, wait, store, barrier", flow, 0, 1u << STRIDE | 1u << STAGES),
-    ladder_scanned(STAGES, stages,
-                   ladder_row("asyncStages", "cp.async: started, not waited for", flow, 1, 1u << STRIDE)),
+    { LADDER_ROW("throughRegisters", "load, wait, store, barrier", prepare_flow, run_flow, ladder_verify_copy,
+                 "copy"),
+      .ignores = 1u << STRIDE | 1u << STAGES },
+    { LADDER_ROW("asyncStages", "cp.async: started, not waited for", prepare_flow, run_flow,
+                 ladder_verify_copy, "copy"),
+      .variant = 1, .ignores = 1u << STRIDE, LADDER_SCAN(STAGES, stages) },
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

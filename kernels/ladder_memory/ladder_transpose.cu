@@ -104,7 +104,7 @@ template <int PAD, int CELLS = 1> int run_tiles(ladder_case *c)
 constexpr ladder_rung rung(const char *name, const char *why, run enqueue,
                            int (*verify)(ladder_case *, ladder_verdict *) = ladder_transpose_verify)
 {
-    return ladder_row(name, why, { ladder_transpose_prepare, enqueue, verify });
+    return { LADDER_ROW(name, why, ladder_transpose_prepare, enqueue, verify, "copy") };
 }
 
 const ladder_rung rungs[] = {
