@@ -116,15 +116,5 @@ int ladder_upload(ladder_case *c, const double *values, const float (&to32)[COUN
 
 /* ---- rows of tables ---- */
 
-/* The same rung, measured at each value of a parameter. */
-template <int COUNT>
-constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
-{
-    r.scan = parameter;
-    r.scan_count = COUNT;
-    r.scan_values = values;
-    return r;
-}
-
 /* Every parameter but n, the first one, and those of which `takes` has the bit. */
 constexpr unsigned ladder_all_but(int parameters, unsigned takes) { return (1u << parameters) - 2 & ~takes; }

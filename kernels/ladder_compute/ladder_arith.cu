@@ -32,8 +32,6 @@ struct step_separate {
     }
 };
 
-template <typename STEP> constexpr ladder_way chained = ladder_chain<STEP, CHAIN_STEPS>;
-
 /* ---- threads of a warp that part, and operands that do ---- */
 
 __host__ __device__ __forceinline__ bool is_odd(unsigned thread, unsigned granularity)
@@ -88,9 +86,6 @@ int branch_verify(ladder_case *c, ladder_verdict *v)
     };
     return ladder_chain_verify<float>(c, CHAIN_STEPS, step, v);
 }
-
-template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)>
-constexpr ladder_way branched = { branch_prepare, branch_enqueue<KERNEL>, branch_verify };
 
 /* ---- registers that do not suffice ---- */
 
@@ -147,26 +142,30 @@ int spill_verify(ladder_case *c, ladder_verdict *v)
     return ladder_verify_blocks(c, x, sizeof x, v);
 }
 
-constexpr ladder_way spilled = { spill_prepare, spill_enqueue, spill_verify };
-
 /* ---- the table ---- */
 
 const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 2, 4, 6 };
 
-constexpr ladder_rung flops(const char *name, const char *why, ladder_way way)
+template <typename STEP> constexpr ladder_rung chain(const char *name, const char *why)
 {
+    constexpr ladder_way way = ladder_chain<STEP, CHAIN_STEPS>;
     return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, "fma"), .unit = LADDER_FLOPS };
 }
 
 const ladder_rung rungs[] = {
-    flops("float", "f32 multiply-adds, fused: fmad on", chained<ladder_step_fma<float>>),
-    flops("double", "the same in f64", chained<ladder_step_fma<double>>),
-    flops("literal", "f32 data, a constant without f", chained<step_literal>),
-    flops("fmadOff", "product and sum rounded one by one", chained<step_separate>),
-    ladder_scanned(GRANULARITY, group_sizes,
-                   flops("branch", "threads part in groups of granularity", branched<branch>)),
-    flops("select", "choose operands, not paths", branched<select>),
-    ladder_scanned(BLOCKS, blocks_of_sm, flops("spill", "launch bounds leave too few registers", spilled)),
+    chain<ladder_step_fma<float>>("float", "f32 multiply-adds, fused: fmad on"),
+    chain<ladder_step_fma<double>>("double", "the same in f64"),
+    chain<step_literal>("literal", "f32 data, a constant without f"),
+    chain<step_separate>("fmadOff", "product and sum rounded one by one"),
+    { LADDER_ROW("branch", "threads part in groups of granularity", branch_prepare, branch_enqueue<branch>,
+                 branch_verify, "fma"),
+      .unit = LADDER_FLOPS, LADDER_SCAN(GRANULARITY, group_sizes) },
+    { LADDER_ROW("select", "choose operands, not paths", branch_prepare, branch_enqueue<select>,
+                 branch_verify, "fma"),
+      .unit = LADDER_FLOPS },
+    { LADDER_ROW("spill", "launch bounds leave too few registers", spill_prepare, spill_enqueue, spill_verify,
+                 "fma"),
+      .unit = LADDER_FLOPS, LADDER_SCAN(BLOCKS, blocks_of_sm) },
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -231,35 +231,34 @@ int graph_enqueue(ladder_case *c) { return c->d->graph_launch(c->d, work_of(c)->
 
 constexpr int64_t kernel_counts[] = { 1, 4, 16, 64, 256 };
 
-/* Launching is the host's own work. uses: bits of the parameters. */
-constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, unsigned uses, int variant = 0)
+/* Launching is the host's own work. */
+#define LAUNCHES .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST, .destroy = close_streams
+
+constexpr ladder_rung trap(const char *name, const char *why, int flags)
 {
-    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, nullptr), .variant = variant,
-             .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST, .destroy = close_streams, .ignores = ~uses };
+    return { LADDER_ROW(name, why, trap_prepare, trap_enqueue, trap_verify, nullptr), .variant = flags,
+             LAUNCHES, .ignores = 1u << KERNELS };
 }
 
 constexpr ladder_rung urgent(const char *name, const char *why, int variant)
 {
-    ladder_rung r = rung(name, why, { urgent_prepare, urgent_enqueue, wait_verify }, 0, variant);
-    r.before = variant == IDLE ? nullptr : urgent_before;
-    return r;
+    return { LADDER_ROW(name, why, urgent_prepare, urgent_enqueue, wait_verify, nullptr), .variant = variant,
+             LAUNCHES, .before = variant == IDLE ? nullptr : urgent_before,
+             .ignores = 1u << STREAMS | 1u << KERNELS };
 }
 
-constexpr ladder_way trap = { trap_prepare, trap_enqueue, trap_verify },
-                     launches = { launches_prepare, launches_enqueue, wait_verify },
-                     graph = { graph_prepare, graph_enqueue, wait_verify };
-
 const ladder_rung rungs[] = {
-    rung("trapLegacy", "one launch without stream serialises all", trap, 1u << STREAMS, cudaStreamDefault),
-    rung("trapNonBlocking", "non-blocking streams ignore the legacy one", trap, 1u << STREAMS,
-         cudaStreamNonBlocking),
+    trap("trapLegacy", "one launch without stream serialises all", cudaStreamDefault),
+    trap("trapNonBlocking", "non-blocking streams ignore the legacy one", cudaStreamNonBlocking),
     urgent("urgentIdle", "a small kernel on an idle GPU", IDLE),
     urgent("urgentSame", "behind a full GPU, same priority", SAME_PRIORITY),
     urgent("urgentHigh", "behind a full GPU, high priority", HIGH_PRIORITY),
-    ladder_scanned(KERNELS, kernel_counts,
-                   rung("launchStream", "dependent small kernels, one stream", launches, 1u << KERNELS)),
-    ladder_scanned(KERNELS, kernel_counts,
-                   rung("launchGraph", "the same kernels as one graph", graph, 1u << KERNELS)),
+    { LADDER_ROW("launchStream", "dependent small kernels, one stream", launches_prepare, launches_enqueue,
+                 wait_verify, nullptr),
+      LAUNCHES, .ignores = 1u << STREAMS, LADDER_SCAN(KERNELS, kernel_counts) },
+    { LADDER_ROW("launchGraph", "the same kernels as one graph", graph_prepare, graph_enqueue, wait_verify,
+                 nullptr),
+      LAUNCHES, .ignores = 1u << STREAMS, LADDER_SCAN(KERNELS, kernel_counts) },
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -163,31 +163,25 @@ int shared_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-constexpr ladder_way copies = { moved_prepare, ladder_copy, ladder_verify_copy },
-                     reads = { moved_prepare, read_enqueue, ladder_verify_xor },
-                     arithmetic = { fma_prepare, fma_enqueue, fma_verify },
-                     on_chip = { shared_prepare, shared_enqueue, shared_verify };
-
-constexpr ladder_rung move(const char *name, const char *why, ladder_way way, int variant)
+constexpr ladder_rung copies(const char *name, const char *why, int variant)
 {
-    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, nullptr), .variant = variant };
-}
-
-constexpr ladder_rung compute(const char *name, const char *why, ladder_way way, ladder_unit unit)
-{
-    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, nullptr), .unit = unit,
-             .ignores = 1u << CEILING_BYTES };
+    return { LADDER_ROW(name, why, moved_prepare, ladder_copy, ladder_verify_copy, nullptr),
+             .variant = variant };
 }
 
 const ladder_rung rungs[] = {
-    move("copy", "device to device, the copy engine", copies, COPY),
-    move("read", "a kernel that only reads", reads, READ),
-    move("h2d", "pinned host memory to the device", copies, H2D),
-    move("d2h", "the device to pinned host memory", copies, D2H),
+    copies("copy", "device to device, the copy engine", COPY),
+    { LADDER_ROW("read", "a kernel that only reads", moved_prepare, read_enqueue, ladder_verify_xor, nullptr),
+      .variant = READ },
+    copies("h2d", "pinned host memory to the device", H2D),
+    copies("d2h", "the device to pinned host memory", D2H),
     { LADDER_ROW("both", "both directions at once", both_prepare, both_enqueue, both_verify, nullptr),
       .variant = BOTH, .destroy = both_destroy },
-    compute("shared", "16-byte reads, no bank conflict", on_chip, LADDER_BYTES),
-    compute("fma", "eight chains of fma per thread", arithmetic, LADDER_FLOPS),
+    { LADDER_ROW("shared", "16-byte reads, no bank conflict", shared_prepare, shared_enqueue, shared_verify,
+                 nullptr),
+      .ignores = 1u << CEILING_BYTES },
+    { LADDER_ROW("fma", "eight chains of fma per thread", fma_prepare, fma_enqueue, fma_verify, nullptr),
+      .unit = LADDER_FLOPS, .ignores = 1u << CEILING_BYTES },
 };
 
 const ladder_parameter parameters[CEILING_PARAMETERS] = {

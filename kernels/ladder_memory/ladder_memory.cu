@@ -46,24 +46,22 @@ void transfer_destroy(ladder_case *c) { (void)c->d->synchronize(c->d); }
 const int64_t curve[] = { 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
                           4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30 };
 
-constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_copy },
-                     kernel = { transfer_prepare, ladder_copy_vectors<uint4>, ladder_verify_copy };
-
 /* The CPU touches each byte of pageable memory. */
-constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling)
+constexpr ladder_rung moves(const char *name, const char *why, int (*enqueue)(ladder_case *), int kind,
+                            const char *ceiling)
 {
-    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, ceiling), .variant = kind,
+    return { LADDER_ROW(name, why, transfer_prepare, enqueue, ladder_verify_copy, ceiling), .variant = kind,
              .clock = kind & PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, .destroy = transfer_destroy,
              LADDER_SCAN(BYTES, curve) };
 }
 
 const ladder_rung rungs[] = {
-    moves("pageableH2D", "the driver copies it first", PAGEABLE, copies, "h2d"),
-    moves("pageableD2H", "and afterwards on the way back", PAGEABLE | TO_HOST, copies, "d2h"),
-    moves("pinnedH2D", "page-locked: read directly", PINNED, copies, "h2d"),
-    moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h"),
-    moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel, "h2d"),
-    moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h"),
+    moves("pageableH2D", "the driver copies it first", ladder_copy, PAGEABLE, "h2d"),
+    moves("pageableD2H", "and afterwards on the way back", ladder_copy, PAGEABLE | TO_HOST, "d2h"),
+    moves("pinnedH2D", "page-locked: read directly", ladder_copy, PINNED, "h2d"),
+    moves("pinnedD2H", "page-locked: written directly", ladder_copy, PINNED | TO_HOST, "d2h"),
+    moves("mappedRead", "a kernel loads across PCIe", ladder_copy_vectors<uint4>, PINNED, "h2d"),
+    moves("mappedWrite", "a kernel stores across PCIe", ladder_copy_vectors<uint4>, PINNED | TO_HOST, "d2h"),
 };
 
 const ladder_parameter parameters[] = {
