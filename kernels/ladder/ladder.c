@@ -195,9 +195,20 @@ int ladder_compare_random(ladder_case *c, const void *device_data, int64_t first
     return ladder_compare(c, device_data, cells, random_answer, &first, v);
 }
 
+static void source_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const ladder_case *c = context;
+    memset(out, 0xff, (size_t)count * dtype_bytes(t));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t from = c->rung->source(c, first + i);
+        if (from >= 0) ladder_put(t, out, i, cell_random(LADDER_SEED, (uint64_t)from));
+    }
+}
+
 int ladder_verify_copy(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_compare_random(c, c->out, 0, c->out_cells, v);
+    if (!c->rung->source) return ladder_compare_random(c, c->out, 0, c->out_cells, v);
+    return ladder_compare(c, c->out, c->out_cells, source_answer, c, v);
 }
 
 typedef struct blocks {
@@ -237,27 +248,6 @@ int ladder_compare_number(ladder_case *c, const char *what, const void *device_n
         ladder_wrong(v, "the %s is %llx, not %llx", what, (unsigned long long)found,
                      (unsigned long long)wanted);
     return code;
-}
-
-typedef struct places {
-    const ladder_case *c;
-    ladder_source source;
-} places;
-
-static void places_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const places *p = context;
-    memset(out, 0xff, (size_t)count * dtype_bytes(t));
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t from = p->source(p->c, first + i);
-        if (from >= 0) ladder_put(t, out, i, cell_random(LADDER_SEED, (uint64_t)from));
-    }
-}
-
-int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v)
-{
-    const places p = { c, source };
-    return ladder_compare(c, c->out, c->out_cells, places_answer, &p, v);
 }
 
 void ladder_right(ladder_verdict *v) { *v = (ladder_verdict){ .right = true }; }

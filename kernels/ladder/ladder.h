@@ -71,7 +71,7 @@ typedef struct ladder_case {
     bool uneven;      /* the ranks' shares of the work differ, so that a slow one is no news */
     void *in, *out;   /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
-    int blocks;                           /* on a GPU, by ladder_open_blocks: the blocks of a launch */
+    int blocks;                           /* on a GPU: of a launch */
     void *state;                          /* prepare's own (ladder_state) */
     ladder_owned owned[LADDER_OWNED_MAX]; /* what ladder_close frees */
     int owned_count;
@@ -92,6 +92,9 @@ struct ladder_rung {
     int (*enqueue)(ladder_case *c);
     int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
     const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
+    /* For ladder_verify_copy: the cell of c->in that becomes cell i of c->out; negative: cell i stays
+     * poisoned; NULL: cell i itself. Called by several threads at once. */
+    int64_t (*source)(const ladder_case *c, int64_t i);
     int variant;         /* for enqueue and prepare functions that serve several rungs */
     ladder_unit unit;
     ladder_clock clock;
@@ -221,14 +224,10 @@ int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells);
 void ladder_moves(ladder_case *c, int64_t cells, double words);
 /* Copies c->in to c->out, as many cells as that has (a rung's enqueue). */
 int ladder_copy(ladder_case *c);
-/* All of c->out against the first cells of c->in (a rung's verify), or against a block of whole cells that
- * repeats. */
+/* All of c->out against the cells of c->in that the rung's source names (a rung's verify), or against a block
+ * of whole cells that repeats. */
 int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
 int ladder_verify_blocks(ladder_case *c, const void *block, size_t block_bytes, ladder_verdict *v);
-/* Cell i of c->out is cell source(c, i) of c->in, or poisoned still where that is negative. Called by several
- * threads at once. */
-typedef int64_t (*ladder_source)(const ladder_case *c, int64_t i);
-int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v);
 /* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel
  * that only reads. */
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v);
@@ -241,7 +240,7 @@ int ladder_verify_sum(ladder_case *c, const void *device_sum, size_t bytes, ladd
 /* A is (ny,nx), row-major, dense and random; B is (nx,ny) and must become A^T, bit by bit. */
 enum { LADDER_TRANSPOSE_NX, LADDER_TRANSPOSE_NY, LADDER_TRANSPOSE_PARAMETERS };
 int ladder_transpose_prepare(ladder_case *c); /* A is c->in, B is c->out; work: A read once, B written once */
-int ladder_transpose_verify(ladder_case *c, ladder_verdict *v);
+int64_t ladder_transpose_source(const ladder_case *c, int64_t i);
 int ladder_transpose_production(ladder_case *c); /* enqueue: the device's own transpose */
 
 LINKAGE_C_END

@@ -43,12 +43,10 @@ template <typename T, int CHAINS = LADDER_CHAINS> struct ladder_chains {
 /* Cells of that type for each block, whatever type was asked for; a step counts as two flops. */
 static inline int ladder_chain_open(ladder_case *c, dtype t, int cells, int steps)
 {
-    ladder_case own = *c;
-    own.type = t;
-    const size_t bytes = (size_t)cells * dtype_bytes(t);
-    const int code = ladder_open_blocks(c, LADDER_CHAIN_BLOCKS_PER_SM, bytes, bytes, cells);
+    c->type = t;
+    const int code = ladder_open_blocks(c, LADDER_CHAIN_BLOCKS_PER_SM, cells, cells);
     c->work *= 2.0 * steps;
-    return code ? code : ladder_fill_random(&own, c->in, 0, cells);
+    return code;
 }
 
 /* Compares with the host's chains; step(k, x) is what a step makes of cell k of a block. */

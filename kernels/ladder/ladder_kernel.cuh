@@ -31,12 +31,6 @@ int ladder_kernel(const ladder_case *c, dim3 grid, dim3 block, size_t shared_byt
     return cudaErrorInvalidValue;
 }
 
-/* ladder_verify_places as the verify of a rung. */
-template <ladder_source SOURCE> int ladder_by_places(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_verify_places(c, SOURCE, v);
-}
-
 /* Copies n words by blocks of LADDER_COPY_THREADS, LOADS words per thread: all are on their way before the
  * first store. */
 enum { LADDER_COPY_THREADS = 256 };
@@ -74,20 +68,14 @@ template <typename T> void (*ladder_copy_of(int64_t asked))(T *, const T *, int6
 
 static inline int ladder_sms(const ladder_case *c) { return ((const device_cuda *)c->d)->processors; }
 
-/* The problem of a kernel whose blocks all do the same, blocks_per_sm of them on each SM: in_bytes of c->in,
- * block_bytes of c->out for each block, poisoned; either is NULL where it has no bytes. size, work: what one
- * block counts, times the blocks. */
-static inline int ladder_open_blocks(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_bytes,
-                                     int64_t size)
+/* The problem of a kernel whose blocks all do the same, blocks_per_sm of them on each SM: c->in holds what
+ * each block reads, c->out block_cells for each. size, work: the cells of c->out. */
+static inline int ladder_open_blocks(ladder_case *c, int blocks_per_sm, int64_t in_cells, int64_t block_cells)
 {
-    int code = 0;
     c->blocks = blocks_per_sm * ladder_sms(c);
-    c->out_cells = (int64_t)(c->blocks * block_bytes / dtype_bytes(c->type));
-    c->size = c->blocks * size;
+    c->size = c->blocks * block_cells;
     c->work = (double)c->size;
-    if (in_bytes > 0) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, in_bytes, &c->in);
-    if (code || block_bytes == 0) return code;
-    return ladder_alloc_poisoned(c, ladder_bytes(c, c->out_cells), &c->out);
+    return ladder_open(c, in_cells, c->size);
 }
 
 /* One fma of either type. */

@@ -116,8 +116,6 @@ static int64_t pack_source(const ladder_case *c, int64_t i)
     return -1;
 }
 
-static int pack_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, pack_source, v); }
-
 /* ---- the table ---- */
 
 static const int64_t star_radii[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, box_radii[] = { 1, 2, 3, 4 },
@@ -132,16 +130,17 @@ static const ladder_rung rungs[] = {
     { PASS(STENCIL_BOX, box_radii, "box", "(2r+1)^2 terms: arithmetic overtakes memory") },
     { PASS(STENCIL_STAR | WAVE, wave_radii, "wave", "a star and the level before") },
     { LADDER_ROW("transpose", "no flops, two orders of memory", ladder_transpose_prepare,
-                 ladder_transpose_production, ladder_transpose_verify, "copy"),
-      .ignores = 1u << RADIUS },
+                 ladder_transpose_production, ladder_verify_copy, "copy"),
+      .source = ladder_transpose_source, .ignores = 1u << RADIUS },
     { LADDER_ROW("maxChange", "two fields read, one number left", reduce_prepare, reduce, reduce_verify,
                  "read"),
       .variant = MAX_CHANGE, .ignores = 1u << RADIUS },
     { LADDER_ROW("fingerprint", "one field read, 64-bit integer hash", reduce_prepare, reduce, reduce_verify,
                  "read"),
       .variant = FINGERPRINT, .ignores = 1u << RADIUS },
-    { LADDER_ROW("pack", "four edges, four corners, one launch", pack_prepare, pack, pack_verify, "copy"),
-      LADDER_SCAN(RADIUS, pack_radii) },
+    { LADDER_ROW("pack", "four edges, four corners, one launch", pack_prepare, pack, ladder_verify_copy,
+                 "copy"),
+      .source = pack_source, LADDER_SCAN(RADIUS, pack_radii) },
 };
 
 static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,

@@ -110,29 +110,27 @@ const int64_t strides[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 
                             18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
 const int64_t loads[] = { 1, 2, 4, 8 }, widths[] = { 4, 8, 16 };
 
-template <int HOW>
-constexpr ladder_way displaced = { displaced_prepare, displaced_enqueue<HOW>,
-                                   ladder_by_places<displaced_source> };
-constexpr ladder_way unroll = { copy_prepare, unroll_enqueue, ladder_verify_copy },
-                     vector = { copy_prepare, vector_enqueue, ladder_verify_copy };
-
 /* Beside n a rung takes one parameter. */
-template <int COUNT>
-constexpr ladder_rung scans(const char *name, const char *why, ladder_way way, int variant, int parameter,
-                            const int64_t (&values)[COUNT])
+template <int HOW, int COUNT>
+constexpr ladder_rung displaced(const char *name, const char *why, int parameter,
+                                const int64_t (&values)[COUNT])
 {
-    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, "copy"), .variant = variant,
+    return { LADDER_ROW(name, why, displaced_prepare, displaced_enqueue<HOW>, ladder_verify_copy, "copy"),
+             .source = displaced_source, .variant = HOW,
              .ignores = ladder_all_but(PARAMETERS, 1u << parameter), LADDER_SCAN(parameter, values) };
 }
 
 const ladder_rung rungs[] = {
-    scans("offsetRead", "a shifted warp touches one more sector", displaced<OFFSET_READ>, OFFSET_READ, OFFSET,
-          offsets),
-    scans("strideRead", "sectors read, cells used", displaced<STRIDE_READ>, STRIDE_READ, STRIDE, strides),
-    scans("strideWrite", "each partial sector costs a read too", displaced<STRIDE_WRITE>, STRIDE_WRITE,
-          STRIDE, strides),
-    scans("unroll", "independent loads per thread", unroll, MORE_LOADS, UNROLL, loads),
-    scans("vector", "bytes per load", vector, WIDER_LOADS, WIDTH_BYTES, widths),
+    displaced<OFFSET_READ>("offsetRead", "a shifted warp touches one more sector", OFFSET, offsets),
+    displaced<STRIDE_READ>("strideRead", "sectors read, cells used", STRIDE, strides),
+    displaced<STRIDE_WRITE>("strideWrite", "each partial sector costs a read too", STRIDE, strides),
+    { LADDER_ROW("unroll", "independent loads per thread", copy_prepare, unroll_enqueue, ladder_verify_copy,
+                 "copy"),
+      .variant = MORE_LOADS, .ignores = ladder_all_but(PARAMETERS, 1u << UNROLL),
+      LADDER_SCAN(UNROLL, loads) },
+    { LADDER_ROW("vector", "bytes per load", copy_prepare, vector_enqueue, ladder_verify_copy, "copy"),
+      .variant = WIDER_LOADS, .ignores = ladder_all_but(PARAMETERS, 1u << WIDTH_BYTES),
+      LADDER_SCAN(WIDTH_BYTES, widths) },
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

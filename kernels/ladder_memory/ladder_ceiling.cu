@@ -141,10 +141,9 @@ __global__ void __launch_bounds__(SHARED_THREADS) shared_kernel(uint32_t *out, c
 int shared_prepare(ladder_case *c)
 {
     c->type = DTYPE_F32; /* words of 4 bytes */
-    const int code = ladder_open_blocks(c, SHARED_BLOCKS_PER_SM, SHARED_VECTORS * sizeof(uint4),
-                                        SHARED_THREADS * sizeof(uint32_t), SHARED_THREADS);
+    const int code = ladder_open_blocks(c, SHARED_BLOCKS_PER_SM, SHARED_VECTORS * 4, SHARED_THREADS);
     c->work *= SHARED_ROUNDS * sizeof(uint4);
-    return code ? code : ladder_fill_random(c, c->in, 0, SHARED_VECTORS * 4);
+    return code;
 }
 
 int shared_enqueue(ladder_case *c) { return ladder_words(c, c->blocks, SHARED_THREADS, 0, shared_kernel); }

@@ -116,8 +116,11 @@ int table_prepare(ladder_case *c)
 {
     uint32_t word[TABLE_WORDS];
     for (uint32_t i = 0; i < TABLE_WORDS; i++) word[i] = word_of(i);
-    int code = ladder_open_blocks(c, BLOCKS_PER_SM, 0, THREADS * sizeof(uint32_t), THREADS);
-    c->work *= LOOKUPS;
+    c->blocks = BLOCKS_PER_SM * ladder_sms(c);
+    c->size = (int64_t)c->blocks * THREADS;
+    c->work = (double)c->size * LOOKUPS;
+    c->out_cells = c->size * (int64_t)sizeof(uint32_t) / (int64_t)dtype_bytes(c->type);
+    int code = ladder_alloc_poisoned(c, ladder_bytes(c, c->out_cells), &c->out);
     if (!code)
         code = cudaMemcpyToSymbolAsync(table_bank, word, sizeof word, 0, cudaMemcpyHostToDevice,
                                        device_cuda_stream(c->stream));

@@ -163,7 +163,7 @@ template <int HOW, int PAD = 0, bool SWIZZLED = false>
 constexpr ladder_rung tile(const char *name, const char *why)
 {
     int (*const run)(ladder_case *) = run_tile<HOW, PAD, SWIZZLED>;
-    return { LADDER_ROW(name, why, prepare_tile, run, ladder_by_places<tile_source>, "shared"),
+    return { LADDER_ROW(name, why, prepare_tile, run, ladder_verify_copy, "shared"), .source = tile_source,
              .variant = HOW, .ignores = (1u << PARAMETERS) - 1 };
 }
 
