@@ -5,6 +5,7 @@
  * compared by a team of threads: an answer of a gigabyte never stands in memory as a whole. */
 #include "ladder/ladder.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,8 +89,7 @@ int ladder_fill_random(ladder_case *c, void *device_data, int64_t first, int64_t
 
 void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells)
 {
-    for (int64_t i = 0; i < cells; i++)
-        ladder_put(t, host_data, i, cell_random(LADDER_SEED, (uint64_t)(first + i)));
+    for (int64_t i = 0; i < cells; i++) ladder_put(t, host_data, i, ladder_cell(first + i));
 }
 
 typedef struct folded {
@@ -103,7 +103,7 @@ static folded fold(dtype t, int64_t cells)
     uint64_t cell_sum = 0;
 #pragma omp parallel for schedule(static) reduction(^ : word_xor) reduction(+ : cell_sum)
     for (int64_t i = 0; i < cells; i++) {
-        const double u = cell_random(LADDER_SEED, (uint64_t)i);
+        const double u = ladder_cell(i);
         const uint64_t bits = t == DTYPE_F32 ? cell_bits_f32((float)u) : cell_bits_f64(u);
         word_xor ^= (uint32_t)bits ^ (uint32_t)(bits >> 32);
         cell_sum += bits;
@@ -195,20 +195,20 @@ int ladder_compare_random(ladder_case *c, const void *device_data, int64_t first
     return ladder_compare(c, device_data, cells, random_answer, &first, v);
 }
 
-static void source_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+static void rung_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const ladder_case *c = context;
     memset(out, 0xff, (size_t)count * dtype_bytes(t));
     for (int64_t i = 0; i < count; i++) {
-        const int64_t from = c->rung->source(c, first + i);
-        if (from >= 0) ladder_put(t, out, i, cell_random(LADDER_SEED, (uint64_t)from));
+        const double u = c->rung->answer(c, first + i);
+        if (!isnan(u)) ladder_put(t, out, i, u);
     }
 }
 
-int ladder_verify_copy(ladder_case *c, ladder_verdict *v)
+int ladder_verify_cells(ladder_case *c, ladder_verdict *v)
 {
-    if (!c->rung->source) return ladder_compare_random(c, c->out, 0, c->out_cells, v);
-    return ladder_compare(c, c->out, c->out_cells, source_answer, c, v);
+    if (!c->rung->answer) return ladder_compare_random(c, c->out, 0, c->out_cells, v);
+    return ladder_compare(c, c->out, c->out_cells, rung_answer, c, v);
 }
 
 typedef struct blocks {

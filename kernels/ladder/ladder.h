@@ -92,9 +92,9 @@ struct ladder_rung {
     int (*enqueue)(ladder_case *c);
     int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
     const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
-    /* For ladder_verify_copy: the cell of c->in that becomes cell i of c->out; negative: cell i stays
-     * poisoned; NULL: cell i itself. Called by several threads at once. */
-    int64_t (*source)(const ladder_case *c, int64_t i);
+    /* For ladder_verify_cells: the right cell i of c->out, which is rounded to the case's type; NaN: it stays
+     * poisoned. Called by several threads at once. NULL: random cell number i, as in c->in. */
+    double (*answer)(const ladder_case *c, int64_t i);
     int variant;         /* for enqueue and prepare functions that serve several rungs */
     ladder_unit unit;
     ladder_clock clock;
@@ -165,6 +165,7 @@ extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_acces
 /* Cells number first, first + 1, .. of one row without end, uniform in [-1, 1), each a hash of its number:
  * the host can tell any cell without the others. */
 enum { LADDER_SEED = 1 };
+static inline double ladder_cell(int64_t i) { return cell_random(LADDER_SEED, (uint64_t)i); }
 int ladder_fill_random(ladder_case *c, void *device_data, int64_t first, int64_t cells);
 void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells);
 /* Cell i of an array of either type, as a double. */
@@ -224,9 +225,8 @@ int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells);
 void ladder_moves(ladder_case *c, int64_t cells, double words);
 /* Copies c->in to c->out, as many cells as that has (a rung's enqueue). */
 int ladder_copy(ladder_case *c);
-/* All of c->out against the cells of c->in that the rung's source names (a rung's verify), or against a block
- * of whole cells that repeats. */
-int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
+/* All of c->out against the rung's answer, as its verify, or against a block of whole cells that repeats. */
+int ladder_verify_cells(ladder_case *c, ladder_verdict *v);
 int ladder_verify_blocks(ladder_case *c, const void *block, size_t block_bytes, ladder_verdict *v);
 /* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel
  * that only reads. */
@@ -240,7 +240,7 @@ int ladder_verify_sum(ladder_case *c, const void *device_sum, size_t bytes, ladd
 /* A is (ny,nx), row-major, dense and random; B is (nx,ny) and must become A^T, bit by bit. */
 enum { LADDER_TRANSPOSE_NX, LADDER_TRANSPOSE_NY, LADDER_TRANSPOSE_PARAMETERS };
 int ladder_transpose_prepare(ladder_case *c); /* A is c->in, B is c->out; work: A read once, B written once */
-int64_t ladder_transpose_source(const ladder_case *c, int64_t i);
+double ladder_transpose_answer(const ladder_case *c, int64_t i);
 int ladder_transpose_production(ladder_case *c); /* enqueue: the device's own transpose */
 
 LINKAGE_C_END

@@ -112,7 +112,7 @@ template <int COUNT>
 constexpr ladder_rung copies(const char *name, const char *why, int variant, int parameter,
                              const int64_t (&values)[COUNT], unsigned also = 0)
 {
-    return { LADDER_ROW(name, why, prepare_copy, run_copy, ladder_verify_copy, "copy"), .variant = variant,
+    return { LADDER_ROW(name, why, prepare_copy, run_copy, ladder_verify_cells, "copy"), .variant = variant,
              .ignores = ladder_all_but(PARAMETERS, 1u << parameter | also), LADDER_SCAN(parameter, values) };
 }
 

@@ -104,16 +104,16 @@ static int pack(ladder_case *c)
 }
 
 /* Cell i of the message, in the field. */
-static int64_t pack_source(const ladder_case *c, int64_t i)
+static double pack_answer(const ladder_case *c, int64_t i)
 {
     const message *s = c->state;
     for (int p = 0; p < s->pieces; p++) {
         const box b = s->piece[p].cells;
         const int64_t at = i - s->piece[p].offset, width = box_width(b);
         if (at >= 0 && at < box_cells(b))
-            return ladder_field_index(&s->shape, b.x0 + at % width, b.y0 + at / width);
+            return ladder_cell(ladder_field_index(&s->shape, b.x0 + at % width, b.y0 + at / width));
     }
-    return -1;
+    return NAN;
 }
 
 /* ---- the table ---- */
@@ -130,17 +130,17 @@ static const ladder_rung rungs[] = {
     { PASS(STENCIL_BOX, box_radii, "box", "(2r+1)^2 terms: arithmetic overtakes memory") },
     { PASS(STENCIL_STAR | WAVE, wave_radii, "wave", "a star and the level before") },
     { LADDER_ROW("transpose", "no flops, two orders of memory", ladder_transpose_prepare,
-                 ladder_transpose_production, ladder_verify_copy, "copy"),
-      .source = ladder_transpose_source, .ignores = 1u << RADIUS },
+                 ladder_transpose_production, ladder_verify_cells, "copy"),
+      .answer = ladder_transpose_answer, .ignores = 1u << RADIUS },
     { LADDER_ROW("maxChange", "two fields read, one number left", reduce_prepare, reduce, reduce_verify,
                  "read"),
       .variant = MAX_CHANGE, .ignores = 1u << RADIUS },
     { LADDER_ROW("fingerprint", "one field read, 64-bit integer hash", reduce_prepare, reduce, reduce_verify,
                  "read"),
       .variant = FINGERPRINT, .ignores = 1u << RADIUS },
-    { LADDER_ROW("pack", "four edges, four corners, one launch", pack_prepare, pack, ladder_verify_copy,
+    { LADDER_ROW("pack", "four edges, four corners, one launch", pack_prepare, pack, ladder_verify_cells,
                  "copy"),
-      .source = pack_source, LADDER_SCAN(RADIUS, pack_radii) },
+      .answer = pack_answer, LADDER_SCAN(RADIUS, pack_radii) },
 };
 
 static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,

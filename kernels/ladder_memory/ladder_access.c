@@ -19,10 +19,7 @@ static int prepare(ladder_case *c)
     return ladder_open(c, c->value[N], 1);
 }
 
-static uint32_t word_at(int64_t i)
-{
-    return (uint32_t)cell_bits_f32((float)cell_random(LADDER_SEED, (uint64_t)i));
-}
+static uint32_t word_at(int64_t i) { return (uint32_t)cell_bits_f32((float)ladder_cell(i)); }
 
 /* ---- stride ---- */
 

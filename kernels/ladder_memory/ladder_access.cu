@@ -61,13 +61,13 @@ int displaced_prepare(ladder_case *c)
     return ladder_open(c, cells + OFFSET_MOST, cells);
 }
 
-int64_t displaced_source(const ladder_case *c, int64_t i)
+double displaced_answer(const ladder_case *c, int64_t i)
 {
     const int64_t stride = c->value[STRIDE];
     switch (c->rung->variant) {
-    case OFFSET_READ: return i < c->size ? i + c->value[OFFSET] : -1;
-    case STRIDE_READ: return i < c->size ? i * stride : -1;
-    default: return i % stride == 0 && i / stride < c->size ? i / stride : -1;
+    case OFFSET_READ: return i < c->size ? ladder_cell(i + c->value[OFFSET]) : NAN;
+    case STRIDE_READ: return i < c->size ? ladder_cell(i * stride) : NAN;
+    default: return i % stride == 0 && i / stride < c->size ? ladder_cell(i / stride) : NAN;
     }
 }
 
@@ -115,8 +115,8 @@ template <int HOW, int COUNT>
 constexpr ladder_rung displaced(const char *name, const char *why, int parameter,
                                 const int64_t (&values)[COUNT])
 {
-    return { LADDER_ROW(name, why, displaced_prepare, displaced_enqueue<HOW>, ladder_verify_copy, "copy"),
-             .source = displaced_source, .variant = HOW,
+    return { LADDER_ROW(name, why, displaced_prepare, displaced_enqueue<HOW>, ladder_verify_cells, "copy"),
+             .answer = displaced_answer, .variant = HOW,
              .ignores = ladder_all_but(PARAMETERS, 1u << parameter), LADDER_SCAN(parameter, values) };
 }
 
@@ -124,11 +124,11 @@ const ladder_rung rungs[] = {
     displaced<OFFSET_READ>("offsetRead", "a shifted warp touches one more sector", OFFSET, offsets),
     displaced<STRIDE_READ>("strideRead", "sectors read, cells used", STRIDE, strides),
     displaced<STRIDE_WRITE>("strideWrite", "each partial sector costs a read too", STRIDE, strides),
-    { LADDER_ROW("unroll", "independent loads per thread", copy_prepare, unroll_enqueue, ladder_verify_copy,
+    { LADDER_ROW("unroll", "independent loads per thread", copy_prepare, unroll_enqueue, ladder_verify_cells,
                  "copy"),
       .variant = MORE_LOADS, .ignores = ladder_all_but(PARAMETERS, 1u << UNROLL),
       LADDER_SCAN(UNROLL, loads) },
-    { LADDER_ROW("vector", "bytes per load", copy_prepare, vector_enqueue, ladder_verify_copy, "copy"),
+    { LADDER_ROW("vector", "bytes per load", copy_prepare, vector_enqueue, ladder_verify_cells, "copy"),
       .variant = WIDER_LOADS, .ignores = ladder_all_but(PARAMETERS, 1u << WIDTH_BYTES),
       LADDER_SCAN(WIDTH_BYTES, widths) },
 };

@@ -67,9 +67,9 @@ void both_destroy(ladder_case *c)
 int both_verify(ladder_case *c, ladder_verdict *v)
 {
     ladder_case other = *c;
-    const int code = ladder_verify_copy(c, v);
+    const int code = ladder_verify_cells(c, v);
     other.out = ((const back *)c->state)->to;
-    return code || !v->right ? code : ladder_verify_copy(&other, v);
+    return code || !v->right ? code : ladder_verify_cells(&other, v);
 }
 
 /* A kernel cannot read and throw away: the compiler would leave the loads out. The xor of all words is the
@@ -164,7 +164,7 @@ int shared_verify(ladder_case *c, ladder_verdict *v)
 
 constexpr ladder_rung copies(const char *name, const char *why, int variant)
 {
-    return { LADDER_ROW(name, why, moved_prepare, ladder_copy, ladder_verify_copy, nullptr),
+    return { LADDER_ROW(name, why, moved_prepare, ladder_copy, ladder_verify_cells, nullptr),
              .variant = variant };
 }
 

@@ -50,7 +50,7 @@ const int64_t curve[] = { 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
 constexpr ladder_rung moves(const char *name, const char *why, int (*enqueue)(ladder_case *), int kind,
                             const char *ceiling)
 {
-    return { LADDER_ROW(name, why, transfer_prepare, enqueue, ladder_verify_copy, ceiling), .variant = kind,
+    return { LADDER_ROW(name, why, transfer_prepare, enqueue, ladder_verify_cells, ceiling), .variant = kind,
              .clock = kind & PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, .destroy = transfer_destroy,
              LADDER_SCAN(BYTES, curve) };
 }

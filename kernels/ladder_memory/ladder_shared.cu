@@ -87,10 +87,10 @@ template <int HOW, int PAD, bool SWIZZLED> int run_tile(ladder_case *c)
                          exchange<double, HOW, PAD, SWIZZLED>);
 }
 
-int64_t tile_source(const ladder_case *c, int64_t i)
+double tile_answer(const ladder_case *c, int64_t i)
 {
     const int64_t k = i % TILE_CELLS;
-    return c->rung->variant == CROSSED ? i - k + k % SIDE * SIDE + k / SIDE : i;
+    return ladder_cell(c->rung->variant == CROSSED ? i - k + k % SIDE * SIDE + k / SIDE : i);
 }
 
 /* ---- from global memory into shared memory ---- */
@@ -163,7 +163,7 @@ template <int HOW, int PAD = 0, bool SWIZZLED = false>
 constexpr ladder_rung tile(const char *name, const char *why)
 {
     int (*const run)(ladder_case *) = run_tile<HOW, PAD, SWIZZLED>;
-    return { LADDER_ROW(name, why, prepare_tile, run, ladder_verify_copy, "shared"), .source = tile_source,
+    return { LADDER_ROW(name, why, prepare_tile, run, ladder_verify_cells, "shared"), .answer = tile_answer,
              .variant = HOW, .ignores = (1u << PARAMETERS) - 1 };
 }
 
@@ -175,11 +175,11 @@ const ladder_rung rungs[] = {
     tile<CROSSED>("rowColumn", "one way straight, one way 32 turns"),
     tile<CROSSED, 1>("padded", "one column more: no conflict"),
     tile<CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding"),
-    { LADDER_ROW("throughRegisters", "load, wait, store, barrier", prepare_flow, run_flow, ladder_verify_copy,
-                 "copy"),
+    { LADDER_ROW("throughRegisters", "load, wait, store, barrier", prepare_flow, run_flow,
+                 ladder_verify_cells, "copy"),
       .ignores = 1u << STRIDE | 1u << STAGES },
     { LADDER_ROW("asyncStages", "cp.async: started, not waited for", prepare_flow, run_flow,
-                 ladder_verify_copy, "copy"),
+                 ladder_verify_cells, "copy"),
       .variant = 1, .ignores = 1u << STRIDE, LADDER_SCAN(STAGES, stages) },
 };
 

@@ -10,11 +10,11 @@ int ladder_transpose_prepare(ladder_case *c)
     return ladder_open(c, c->size, c->size);
 }
 
-int64_t ladder_transpose_source(const ladder_case *c, int64_t i)
+double ladder_transpose_answer(const ladder_case *c, int64_t i)
 {
     const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
     const int64_t column = i / ny, row = i % ny; /* of A */
-    return row * nx + column;
+    return ladder_cell(row * nx + column);
 }
 
 int ladder_transpose_production(ladder_case *c)
@@ -71,13 +71,13 @@ static int walk(ladder_case *c)
     return 0;
 }
 
-#define TURN(NAME, WHY, ENQUEUE, VARIANT)                                                 \
-    LADDER_ROW(NAME, WHY, ladder_transpose_prepare, ENQUEUE, ladder_verify_copy, "copy"), \
-        .source = ladder_transpose_source, .variant = VARIANT
+#define TURN(NAME, WHY, ENQUEUE, VARIANT)                                                  \
+    LADDER_ROW(NAME, WHY, ladder_transpose_prepare, ENQUEUE, ladder_verify_cells, "copy"), \
+        .answer = ladder_transpose_answer, .variant = VARIANT
 
 static const ladder_rung rungs[] = {
     { LADDER_ROW("copyRow", "rows in, rows out: upper bound", ladder_transpose_prepare, ladder_copy,
-                 ladder_verify_copy, "copy") },
+                 ladder_verify_cells, "copy") },
     { TURN("naiveRow", "whole lines read, single cells written", walk, NAIVE_ROW) },
     { TURN("naiveCol", "single cells read, whole lines written", walk, NAIVE_COL) },
     { TURN("tiles", "square tiles that stay in L1", walk, TILES) },

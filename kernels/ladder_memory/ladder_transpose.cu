@@ -103,13 +103,13 @@ template <int PAD, int CELLS = 1> int run_tiles(ladder_case *c)
 
 constexpr ladder_rung copies(const char *name, const char *why, run enqueue)
 {
-    return { LADDER_ROW(name, why, ladder_transpose_prepare, enqueue, ladder_verify_copy, "copy") };
+    return { LADDER_ROW(name, why, ladder_transpose_prepare, enqueue, ladder_verify_cells, "copy") };
 }
 
 constexpr ladder_rung turns(const char *name, const char *why, run enqueue)
 {
-    return { LADDER_ROW(name, why, ladder_transpose_prepare, enqueue, ladder_verify_copy, "copy"),
-             .source = ladder_transpose_source };
+    return { LADDER_ROW(name, why, ladder_transpose_prepare, enqueue, ladder_verify_cells, "copy"),
+             .answer = ladder_transpose_answer };
 }
 
 const ladder_rung rungs[] = {

@@ -18,7 +18,7 @@ static bool is_right(ladder_case *c, bool blocks)
 {
     ladder_verdict v;
     assert_int_equal(
-        blocks ? ladder_verify_blocks(c, c->in, ladder_bytes(c, BLOCK), &v) : ladder_verify_copy(c, &v), 0);
+        blocks ? ladder_verify_blocks(c, c->in, ladder_bytes(c, BLOCK), &v) : ladder_verify_cells(c, &v), 0);
     return v.right;
 }
 
