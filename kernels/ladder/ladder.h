@@ -117,13 +117,6 @@ static inline bool ladder_scans(const ladder_rung *r, int parameter)
     return r->scan_count > 0 && r->scan == parameter;
 }
 
-/* The common part of rungs that solve one problem in one way: for the builders of tables. */
-typedef struct ladder_way {
-    int (*prepare)(ladder_case *c);
-    int (*enqueue)(ladder_case *c);
-    int (*verify)(ladder_case *c, ladder_verdict *v);
-} ladder_way;
-
 typedef struct ladder_family {
     device_kind kind;
     const char *name;

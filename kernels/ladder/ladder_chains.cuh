@@ -80,25 +80,23 @@ __global__ void __launch_bounds__(LADDER_CHAIN_THREADS)
     cells.store(out);
 }
 
-template <typename STEP, int STEPS, typename T = typename STEP::cell> int ladder_chain_prepare(ladder_case *c)
-{
-    const dtype t = sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64;
-    return ladder_chain_open(c, t, LADDER_CHAIN_CELLS, STEPS);
-}
-
-template <typename STEP, int STEPS, typename T = typename STEP::cell> int ladder_chain_enqueue(ladder_case *c)
-{
-    return ladder_words(c, (unsigned)c->blocks, LADDER_CHAIN_THREADS, 0, ladder_chain_kernel<STEP, STEPS>,
-                        (T)ladder_chain_factor, (T)ladder_chain_summand);
-}
-
-template <typename STEP, int STEPS, typename T = typename STEP::cell>
-int ladder_chain_verify_steps(ladder_case *c, ladder_verdict *v)
-{
-    const auto step = [](int, T x) { return STEP::of(x, (T)ladder_chain_factor, (T)ladder_chain_summand); };
-    return ladder_chain_verify<T>(c, STEPS, step, v);
-}
-
-template <typename STEP, int STEPS>
-constexpr ladder_way ladder_chain = { ladder_chain_prepare<STEP, STEPS>, ladder_chain_enqueue<STEP, STEPS>,
-                                      ladder_chain_verify_steps<STEP, STEPS> };
+template <typename STEP, int STEPS> struct ladder_chain {
+    typedef typename STEP::cell T;
+    static int prepare(ladder_case *c)
+    {
+        const dtype t = sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64;
+        return ladder_chain_open(c, t, LADDER_CHAIN_CELLS, STEPS);
+    }
+    static int enqueue(ladder_case *c)
+    {
+        return ladder_words(c, (unsigned)c->blocks, LADDER_CHAIN_THREADS, 0, ladder_chain_kernel<STEP, STEPS>,
+                            (T)ladder_chain_factor, (T)ladder_chain_summand);
+    }
+    static int verify(ladder_case *c, ladder_verdict *v)
+    {
+        const auto step = [](int, T x) {
+            return STEP::of(x, (T)ladder_chain_factor, (T)ladder_chain_summand);
+        };
+        return ladder_chain_verify<T>(c, STEPS, step, v);
+    }
+};

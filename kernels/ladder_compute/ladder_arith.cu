@@ -148,8 +148,8 @@ const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 
 
 template <typename STEP> constexpr ladder_rung chain(const char *name, const char *why)
 {
-    constexpr ladder_way way = ladder_chain<STEP, CHAIN_STEPS>;
-    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, "fma"), .unit = LADDER_FLOPS };
+    typedef ladder_chain<STEP, CHAIN_STEPS> way;
+    return { LADDER_ROW(name, why, way::prepare, way::enqueue, way::verify, "fma"), .unit = LADDER_FLOPS };
 }
 
 const ladder_rung rungs[] = {

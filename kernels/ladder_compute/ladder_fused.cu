@@ -139,23 +139,21 @@ int prepare_once(ladder_case *c)
 
 const int64_t once_steps[] = { 1, 2, 4, 8 }, steps[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12 };
 
-template <int COUNT>
-constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant,
-                           const int64_t (&values)[COUNT])
+constexpr ladder_rung once(const char *name, const char *why, int variant)
 {
-    return { LADDER_ROW(name, why, way.prepare, way.enqueue, way.verify, "copy"), .variant = variant,
-             LADDER_SCAN(LADDER_STEPS, values) };
+    return { LADDER_ROW(name, why, prepare_once, run_once, ladder_field_verify, "copy"), .variant = variant,
+             LADDER_SCAN(LADDER_STEPS, once_steps) };
 }
 
-constexpr ladder_way singly = { ladder_fused_prepare, ladder_fused_singly, ladder_field_verify },
-                     once = { prepare_once, run_once, ladder_field_verify },
-                     production = { ladder_fused_prepare, ladder_fused_production, ladder_field_verify };
-
 const ladder_rung rungs[] = {
-    rung("singly", "one pass over memory per step", singly, 0, steps),
-    rung("tile", "a block's tile, overlapped, in shared memory", once, TILES, once_steps),
-    rung("strip", "a warp walks, all levels in registers", once, STRIPS, once_steps),
-    rung("production", "weft's own: rows asked for ahead", production, 0, steps),
+    { LADDER_ROW("singly", "one pass over memory per step", ladder_fused_prepare, ladder_fused_singly,
+                 ladder_field_verify, "copy"),
+      LADDER_SCAN(LADDER_STEPS, steps) },
+    once("tile", "a block's tile, overlapped, in shared memory", TILES),
+    once("strip", "a warp walks, all levels in registers", STRIPS),
+    { LADDER_ROW("production", "weft's own: rows asked for ahead", ladder_fused_prepare,
+                 ladder_fused_production, ladder_field_verify, "copy"),
+      LADDER_SCAN(LADDER_STEPS, steps) },
 };
 
 const ladder_parameter parameters[LADDER_STEPS_PARAMETERS] = {

@@ -14,7 +14,6 @@ enum { STREAMS_MOST = 32, WARP = 32 };
 
 /* A case's state. */
 typedef struct work {
-    int streams;
     cudaStream_t stream[STREAMS_MOST];
     cudaEvent_t mark;    /* a wait is for its last record so far, so that one serves all */
     device_graph *graph; /* NULL, or what a repetition launches */
@@ -73,7 +72,6 @@ double chain_answer(const ladder_case *c, int64_t i, int steps, int64_t turns)
 int open_streams(ladder_case *c, int streams, unsigned flags, int priority)
 {
     work *w = (work *)ladder_state(c, sizeof *w);
-    w->streams = streams;
     int code = cudaEventCreateWithFlags(&w->mark, cudaEventDisableTiming);
     for (int s = 0; s < streams && !code; s++)
         code = cudaStreamCreateWithPriority(&w->stream[s], flags, s == 0 ? priority : 0);
@@ -86,7 +84,7 @@ void close_streams(ladder_case *c)
     if (!w) return;
     (void)c->d->graph_destroy(c->d, &w->graph);
     (void)c->d->synchronize(c->d);
-    for (int s = 0; s < w->streams; s++)
+    for (int s = 0; s < STREAMS_MOST; s++)
         if (w->stream[s]) (void)cudaStreamDestroy(w->stream[s]);
     if (w->mark) (void)cudaEventDestroy(w->mark);
 }
@@ -117,15 +115,16 @@ int trap_prepare(ladder_case *c)
 int trap_enqueue(ladder_case *c)
 {
     const work *w = work_of(c);
+    const int streams = (int)c->size;
     int code = cudaEventRecord(w->mark, stream_of(c));
-    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->mark, 0);
+    for (int s = 0; s < streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->mark, 0);
     if (!code) code = cudaStreamWaitEvent(cudaStreamLegacy, w->mark, 0);
-    for (int s = 0; s < w->streams && !code; s++) {
+    for (int s = 0; s < streams && !code; s++) {
         code = advance(c, cells_of(c, s), LONG_STEPS, 0, w->stream[s]);
-        if (!code) code = advance(c, cells_of(c, w->streams), SHORT_STEPS, s, cudaStreamLegacy);
+        if (!code) code = advance(c, cells_of(c, streams), SHORT_STEPS, s, cudaStreamLegacy);
     }
     if (!code) code = wait_for(c, cudaStreamLegacy);
-    for (int s = 0; s < w->streams && !code; s++) code = wait_for(c, w->stream[s]);
+    for (int s = 0; s < streams && !code; s++) code = wait_for(c, w->stream[s]);
     return code;
 }
 

@@ -108,15 +108,15 @@ int read_enqueue(ladder_case *c)
 
 /* ---- arithmetic: nothing but fma, in registers ---- */
 
-ladder_way fma_of(const ladder_case *c)
-{
-    return c->type == DTYPE_F32 ? ladder_chain<ladder_step_fma<float>, 4096>
-                                : ladder_chain<ladder_step_fma<double>, 4096>;
-}
+typedef ladder_chain<ladder_step_fma<float>, 4096> f32;
+typedef ladder_chain<ladder_step_fma<double>, 4096> f64;
 
-int fma_prepare(ladder_case *c) { return fma_of(c).prepare(c); }
-int fma_enqueue(ladder_case *c) { return fma_of(c).enqueue(c); }
-int fma_verify(ladder_case *c, ladder_verdict *v) { return fma_of(c).verify(c, v); }
+int fma_prepare(ladder_case *c) { return c->type == DTYPE_F32 ? f32::prepare(c) : f64::prepare(c); }
+int fma_enqueue(ladder_case *c) { return c->type == DTYPE_F32 ? f32::enqueue(c) : f64::enqueue(c); }
+int fma_verify(ladder_case *c, ladder_verdict *v)
+{
+    return c->type == DTYPE_F32 ? f32::verify(c, v) : f64::verify(c, v);
+}
 
 /* ---- shared memory: 16-byte reads without conflicts ---- */
 

@@ -1,5 +1,6 @@
 /* shared: when do banks conflict, and how do words come in? The lesson: docs/teaching/shared.md. */
 #include <cuda_pipeline.h>
+#include <numeric>
 
 #include "ladder/ladder_kernel.cuh"
 
@@ -23,13 +24,11 @@ __global__ void __launch_bounds__(STRIDE_THREADS) strided(uint32_t *out, const u
     out[(int64_t)blockIdx.x * STRIDE_THREADS + threadIdx.x] = sum;
 }
 
-int greatest_common_divisor(int a, int b) { return b == 0 ? a : greatest_common_divisor(b, a % b); }
-
 int prepare_strided(ladder_case *c)
 {
     c->type = DTYPE_F32; /* words of 4 bytes, added as integers */
     ladder_moves(c, (int64_t)STRIDE_BLOCKS * STRIDE_THREADS, STRIDE_ROUNDS);
-    c->predicted[0] = { "turns", (double)greatest_common_divisor((int)c->value[STRIDE], 32) };
+    c->predicted[0] = { "turns", (double)std::gcd(c->value[STRIDE], 32) };
     return ladder_open(c, STRIDE_WORDS, c->size);
 }
 

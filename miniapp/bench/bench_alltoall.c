@@ -1,6 +1,4 @@
 /* alltoall: the distributed transpose of a square matrix. The lesson: docs/teaching/alltoall.md. */
-#include <string.h>
-
 #include "bench/bench_link.h"
 #include "bench/bench_request.h"
 #include "exchange/redist.h"
@@ -13,9 +11,7 @@ typedef struct transposing {
     void *source, *target;
 } transposing;
 
-/* ---- the bound: MPI_Alltoall, from device memory where MPI takes it; all bytes are alike ---- */
-
-enum { BARE_BYTE = 0x5a };
+/* ---- the bound: MPI_Alltoall, from device memory where MPI takes it ---- */
 
 static int64_t block_cells(const ladder_case *c)
 {
@@ -23,22 +19,25 @@ static int64_t block_cells(const ladder_case *c)
     return (cells + ranks * ranks - 1) / (ranks * ranks);
 }
 
+/* A rank's random cells begin with this one. */
+static int64_t first_cell(int rank) { return (int64_t)rank << 32; }
+
 static int bare_prepare(ladder_case *c)
 {
     device *d = c->d;
-    const int64_t ranks = bench_world_of(c)->top->ranks;
+    const topology *top = bench_world_of(c)->top;
     const size_t word = dtype_bytes(c->type);
     const bool aware = d->kind == DEVICE_CUDA && !bench_link_unaware(bench_world_of(c), d);
     const device_memory where = aware ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
     c->size = block_cells(c);
-    c->out_cells = c->size * ranks;
-    c->work = (double)ladder_bytes(c, c->size) * (double)(ranks - 1);
+    c->out_cells = c->size * top->ranks;
+    c->work = (double)ladder_bytes(c, c->size) * (double)(top->ranks - 1);
     c->way = d->kind == DEVICE_HOST ? "MPI_Alltoall" : aware ? "Alltoall, device" : "Alltoall, pinned";
     if (c->size * (int64_t)word > INT32_MAX)
         return ladder_missing(c, "MPI counts the bytes of a block by int");
     const size_t bytes = (size_t)message_block_bytes(c->out_cells * (int64_t)word);
     int code = ladder_alloc(c, where, bytes, &c->in);
-    if (!code) code = d->fill_bytes(d, c->in, BARE_BYTE, bytes, c->stream);
+    if (!code) code = ladder_fill_random(c, c->in, first_cell(top->rank), c->out_cells);
     if (!code) code = ladder_alloc(c, where, bytes, &c->out);
     return code ? code : ladder_poison(c, c->out, bytes);
 }
@@ -50,11 +49,11 @@ static int bare_enqueue(ladder_case *c)
     return 0;
 }
 
-static int bare_verify(ladder_case *c, ladder_verdict *v)
+/* Block r comes from rank r, where it is block number `rank`. */
+static double bare_answer(const ladder_case *c, int64_t i)
 {
-    double word;
-    memset(&word, BARE_BYTE, sizeof word);
-    return ladder_verify_blocks(c, &word, dtype_bytes(c->type), v);
+    const int rank = bench_world_of(c)->top->rank;
+    return ladder_cell(first_cell((int)(i / c->size)) + rank * c->size + i % c->size);
 }
 
 /* ---- the same blocks, to each rank in turn, without MPI ---- */
@@ -130,8 +129,9 @@ static void transposing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64, 256, 1024, 4096, 8192 };
 static const ladder_parameter parameters[] = { { "n", 8192, 1, 1 << 20, "rows and columns of the matrix" } };
 
-static const ladder_rung bare = { LADDER_ROW("bare", "", bare_prepare, bare_enqueue, bare_verify, NULL),
-                                  .clock = LADDER_CLOCK_HOST, LADDER_SCAN(0, sizes) };
+static const ladder_rung bare = { LADDER_ROW("bare", "", bare_prepare, bare_enqueue, ladder_verify_cells,
+                                             NULL),
+                                  .answer = bare_answer, .clock = LADDER_CLOCK_HOST, LADDER_SCAN(0, sizes) };
 
 #define RUNG(NAME, WHY, TRANSPORT, CUT)                                                        \
     LADDER_ROW(NAME, WHY, transposing_prepare, transposing_enqueue, transposing_verify, NULL), \
