@@ -88,11 +88,9 @@ int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed, double w
 int ladder_steps_ghosts(device *d, const ladder_field *s, void *field, int64_t depth, device_stream *stream)
 {
     const field_shape *f = &s->shape;
-    const box boxes[] = { { -depth, 0, 0, f->ny },
-                          { f->nx, f->nx + depth, 0, f->ny },
-                          { -depth, f->nx + depth, -depth, 0 },
-                          { -depth, f->nx + depth, f->ny, f->ny + depth } };
-    return d->boundary_fill(d, f, field, &s->sides, boxes, 4, stream);
+    box ghosts[4];
+    const int boxes = box_shell(box_make(-depth, f->nx + depth, -depth, f->ny + depth), field_own(f), ghosts);
+    return d->boundary_fill(d, f, field, &s->sides, ghosts, boxes, stream);
 }
 
 /* ---- the answer ---- */

@@ -6,9 +6,6 @@
 #include "transports/peer.h"
 
 typedef struct bench_link {
-    const bench_world *world;
-    device *d;
-    device_stream *stream;
     MPI_Comm comm; /* not owned */
     message_part message[BENCH_LINK_MESSAGES_MAX];
     int count, rank; /* rank: of this one in comm */
@@ -53,23 +50,23 @@ const char *bench_link_refusal(const ladder_rung *r, device_kind kind, int ranks
 
 static bool tells_others(const bench_link *l) { return l->by >= BENCH_LINK_ENGINE; }
 
-static bool stores_in_bulk(const bench_link *l, sentence *why)
+static bool stores_in_bulk(ladder_case *c, const bench_link *l)
 {
     bool can = false;
 #if WEFT_CUDA
     can = ladder_direct_bulk(&l->direct, 0, NULL) == 0;
 #endif
-    if (!can) sentence_set(why, "bulk stores need compute capability 9.0");
-    return agree_or_say(can, why, l->world->top->comm);
+    if (!can) sentence_set(&c->missing, "bulk stores need compute capability 9.0");
+    return agree_or_say(can, &c->missing, bench_world_of(c)->top->comm);
 }
 
-static bool maps_theirs(bench_link *l, sentence *why)
+static bool maps_theirs(ladder_case *c, bench_link *l)
 {
     int ranks[BENCH_LINK_MESSAGES_MAX];
     const size_t bytes = (size_t)l->bytes + sizeof(ladder_direct_flags) * (size_t)l->count;
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
-    l->peer = peer_create(l->d, ranks, l->count, bytes, (void **)l->theirs, l->comm, why);
-    if (!agree_or_say(l->peer != NULL, why, l->world->top->comm)) {
+    l->peer = peer_create(c->d, ranks, l->count, bytes, (void **)l->theirs, l->comm, &c->missing);
+    if (!agree_or_say(l->peer != NULL, &c->missing, bench_world_of(c)->top->comm)) {
         peer_destroy(&l->peer);
         return false;
     }
@@ -78,35 +75,33 @@ static bool maps_theirs(bench_link *l, sentence *why)
 }
 
 #if WEFT_CUDA
-/* Once in a process; bench_world_destroy stops it. */
-static bool starts_nvshmem(const topology *top, sentence *why)
-{
-    ladder_library_id id = { { 0 } };
-    const bool alone = top->ranks_on_device == 1;
-    if (!alone) sentence_set(why, "ranks that share a GPU wait in vain");
-    const bool found = alone && ladder_nvshmem.find(top->rank == 0 ? &id : NULL, why);
-    if (!agree_or_say(found, why, top->comm)) return false;
-    MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, top->comm));
-    return agree_or_say(ladder_nvshmem.start(&id, top->rank, top->ranks, why), why, top->comm);
-}
-
+/* It starts once in a process; bench_world_destroy stops it. */
 static bool runs_nvshmem(const topology *top, sentence *why)
 {
     static bool asked, runs;
     static sentence refused;
-    if (!asked) runs = starts_nvshmem(top, &refused);
+    ladder_library_id id = { { 0 } };
+    if (!asked) {
+        runs = top->ranks_on_device == 1 || sentence_refuse(&refused, "ranks that share a GPU wait in vain");
+        runs = runs && ladder_nvshmem.find(top->rank == 0 ? &id : NULL, &refused);
+        runs = agree_or_say(runs, &refused, top->comm);
+        MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, top->comm));
+        runs = runs &&
+               agree_or_say(ladder_nvshmem.start(&id, top->rank, top->ranks, &refused), &refused, top->comm);
+    }
     asked = true;
     return runs || sentence_refuse(why, "%s", refused.text);
 }
 #endif
 
 /* Memory of a library's own, with flags. */
-static bool opens_window(bench_link *l, sentence *why)
+static bool opens_window(ladder_case *c, bench_link *l)
 {
     bool ok = false;
 #if WEFT_CUDA
-    const topology *const top = l->world->top;
-    const transport_links on = { .kind = TRANSPORT_NCCL, .d = l->d, .comm = l->comm };
+    sentence *const why = &c->missing;
+    const topology *const top = bench_world_of(c)->top;
+    const transport_links on = { .kind = TRANSPORT_NCCL, .d = c->d, .comm = l->comm };
     const size_t flag_bytes = sizeof(ladder_direct_flags) * (size_t)l->count;
     void *comm = NULL;
     l->library = l->by == BENCH_LINK_NCCL ? &ladder_nccl : &ladder_nvshmem;
@@ -124,21 +119,21 @@ static bool opens_window(bench_link *l, sentence *why)
     }
     l->in = l->window->memory;
     for (int i = 0; i < l->count; i++) l->theirs[i] = l->in;
-    DEVICE_CALL(l->d, fill_bytes, l->in + l->bytes, 0, flag_bytes, l->stream);
+    DEVICE_CALL(c->d, fill_bytes, l->in + l->bytes, 0, flag_bytes, c->stream);
 #endif
     return ok;
 }
 
 /* Others' memory where every rank reaches it, on all ranks or none; the host device always takes messages. */
-static bool choose_way(bench_link *l, device_memory *memory, sentence *why)
+static bool choose_way(ladder_case *c, bench_link *l, device_memory *memory)
 {
-    const bool gpu = l->d->kind == DEVICE_CUDA;
+    const bool gpu = c->d->kind == DEVICE_CUDA;
     *memory = DEVICE_MEMORY_DEVICE;
-    if (l->by >= BENCH_LINK_NCCL) return opens_window(l, why);
-    if (l->by == BENCH_LINK_BULK && !stores_in_bulk(l, why)) return false;
-    const bool reached = gpu && l->by != BENCH_LINK_MESSAGES && maps_theirs(l, why);
+    if (l->by >= BENCH_LINK_NCCL) return opens_window(c, l);
+    if (l->by == BENCH_LINK_BULK && !stores_in_bulk(c, l)) return false;
+    const bool reached = gpu && l->by != BENCH_LINK_MESSAGES && maps_theirs(c, l);
     if (reached || tells_others(l)) return reached;
-    if (!gpu || bench_link_unaware(l->world, l->d)) *memory = DEVICE_MEMORY_PINNED;
+    if (!gpu || bench_link_unaware(bench_world_of(c), c->d)) *memory = DEVICE_MEMORY_PINNED;
     return true;
 }
 
@@ -158,7 +153,7 @@ static void fill(ladder_case *c, const bench_link *l)
 }
 
 /* Message i answers theirs of number count - 1 - i, and goes to where that one comes from. */
-static void make_direct(bench_link *l)
+static void make_direct(device *d, bench_link *l)
 {
     for (int i = 0; i < l->count; i++) {
         const int back = l->count - 1 - i;
@@ -170,27 +165,23 @@ static void make_direct(bench_link *l)
                              .flags_here = (ladder_direct_flags *)(void *)(l->in + l->bytes) + i,
                              .rank = l->message[i].rank,
                              .at = l->message[back].at };
-        DEVICE_CALL(l->d, stream_create, false, &l->beside[i]);
+        DEVICE_CALL(d, stream_create, false, &l->beside[i]);
     }
-    DEVICE_CALL(l->d, event_create, false, &l->mark);
+    DEVICE_CALL(d, event_create, false, &l->mark);
 }
 
 int bench_link_prepare(ladder_case *c, MPI_Comm comm, const message_part *message, int count)
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
     bench_link *l = ladder_state(c, sizeof *l);
-    const bench_world *const world = bench_world_of(c);
     const bench_link_by by = (bench_link_by)(bench_way_of(c->rung) - TRANSPORT_KINDS);
     device_memory memory;
-    *l = (bench_link){ .world = world,
-                       .d = c->d,
-                       .stream = c->stream,
-                       .comm = comm,
-                       .by = by,
-                       .count = count,
-                       .rank = ranks_mine(comm) };
+    l->comm = comm;
+    l->by = by;
+    l->count = count;
+    l->rank = ranks_mine(comm);
     c->uneven = by == BENCH_LINK_ONEWAY;
-    l->sends = by != BENCH_LINK_ONEWAY || l->rank == world->sender;
+    l->sends = by != BENCH_LINK_ONEWAY || l->rank == bench_world_of(c)->sender;
     l->receives = by != BENCH_LINK_ONEWAY || !l->sends;
     for (int i = 0; i < count; i++) {
         l->message[i] = (message_part){ message[i].rank, i, l->bytes, message[i].bytes };
@@ -198,7 +189,7 @@ int bench_link_prepare(ladder_case *c, MPI_Comm comm, const message_part *messag
         c->work += (double)message[i].bytes;
     }
     c->size = by < BENCH_LINK_MESSAGES ? (int64_t)c->work : cells_of(c, (int64_t)c->work);
-    if (!choose_way(l, &memory, &c->missing)) return 0;
+    if (!choose_way(c, l, &memory)) return 0;
     c->missing.text[0] = '\0';
     c->way = c->d->kind == DEVICE_HOST        ? "MPI"
              : tells_others(l)                ? "into place"
@@ -208,7 +199,7 @@ int bench_link_prepare(ladder_case *c, MPI_Comm comm, const message_part *messag
     const size_t block_bytes = (size_t)(l->peer ? l->bytes : message_block_bytes(l->bytes));
     DEVICE_CHECK(c->d, ladder_alloc(c, memory, block_bytes, (void **)&l->out));
     if (!l->in) DEVICE_CHECK(c->d, ladder_alloc(c, memory, block_bytes, (void **)&l->in));
-    if (tells_others(l)) make_direct(l);
+    if (tells_others(l)) make_direct(c->d, l);
     fill(c, l);
     return 0;
 }
@@ -217,16 +208,16 @@ void bench_link_destroy(ladder_case *c)
 {
     bench_link *l = c->state;
     if (!l || !l->out) return;
-    DEVICE_CALL(l->d, stream_sync, l->stream);
-    for (int i = 0; i < l->direct.count; i++) DEVICE_CALL(l->d, stream_destroy, &l->beside[i]);
-    if (l->mark) DEVICE_CALL(l->d, event_destroy, &l->mark);
+    DEVICE_CALL(c->d, stream_sync, c->stream);
+    for (int i = 0; i < l->direct.count; i++) DEVICE_CALL(c->d, stream_destroy, &l->beside[i]);
+    if (l->mark) DEVICE_CALL(c->d, event_destroy, &l->mark);
     peer_destroy(&l->peer);
 #if WEFT_CUDA
     if (l->window) l->library->destroy(&l->window);
 #endif
 }
 
-static void run_messages(bench_link *l)
+static void run_messages(const bench_link *l)
 {
     MPI_Request request[2 * BENCH_LINK_MESSAGES_MAX];
     int requests = 0;
@@ -240,46 +231,46 @@ static void run_messages(bench_link *l)
     MPI_CHECK(MPI_Waitall(requests, request, MPI_STATUSES_IGNORE));
 }
 
-static void run_peer_copies(bench_link *l)
+static void run_peer_copies(const ladder_case *c, const bench_link *l)
 {
     for (int i = 0; i < l->count && l->sends; i++)
-        DEVICE_CALL(l->d, copy, l->theirs[i] + l->message[l->count - 1 - i].at, l->out + l->message[i].at,
-                    (size_t)l->message[i].bytes, l->stream);
+        DEVICE_CALL(c->d, copy, l->theirs[i] + l->message[l->count - 1 - i].at, l->out + l->message[i].at,
+                    (size_t)l->message[i].bytes, c->stream);
 }
 
 /* Copies lie between two small kernels, which ask and tell. */
-static void run_direct(bench_link *l)
+static void run_direct(const ladder_case *c, bench_link *l)
 {
 #if WEFT_CUDA
-    device *d = l->d;
+    device *d = c->d;
     const uint64_t n = ++l->exchanges;
     if (l->window) {
-        DEVICE_CHECK(d, l->library->exchange(l->window, &l->direct, n, l->stream));
+        DEVICE_CHECK(d, l->library->exchange(l->window, &l->direct, n, c->stream));
         return;
     }
     if (l->by == BENCH_LINK_BULK) {
-        DEVICE_CHECK(d, ladder_direct_bulk(&l->direct, n, l->stream));
+        DEVICE_CHECK(d, ladder_direct_bulk(&l->direct, n, c->stream));
         return;
     }
-    DEVICE_CHECK(d, ladder_direct_begin(&l->direct, n, l->stream));
-    DEVICE_CALL(d, event_record, l->mark, l->stream);
+    DEVICE_CHECK(d, ladder_direct_begin(&l->direct, n, c->stream));
+    DEVICE_CALL(d, event_record, l->mark, c->stream);
     for (int i = 0; i < l->count; i++) DEVICE_CALL(d, event_wait, l->mark, l->beside[i]);
     for (int i = 0; i < l->count; i++) {
         const ladder_direct *m = &l->direct.of[i];
         DEVICE_CALL(d, copy, m->there, m->here, (size_t)m->bytes, l->beside[i]);
         DEVICE_CALL(d, event_record, l->mark, l->beside[i]);
-        DEVICE_CALL(d, event_wait, l->mark, l->stream);
+        DEVICE_CALL(d, event_wait, l->mark, c->stream);
     }
-    DEVICE_CHECK(d, ladder_direct_end(&l->direct, n, l->stream));
+    DEVICE_CHECK(d, ladder_direct_end(&l->direct, n, c->stream));
 #endif
 }
 
 int bench_link_enqueue(ladder_case *c)
 {
     bench_link *l = c->state;
-    if (tells_others(l)) run_direct(l);
+    if (tells_others(l)) run_direct(c, l);
     else if (!l->peer) run_messages(l);
-    else run_peer_copies(l);
+    else run_peer_copies(c, l);
     return 0;
 }
 
@@ -294,8 +285,8 @@ int bench_link_verify(ladder_case *c, ladder_verdict *v)
         code = ladder_compare_random(c, l->in + m->at, first_cell(m->rank, l->count - 1 - i),
                                      cells_of(c, m->bytes), v);
         if (!v->right)
-            ladder_wrong(v, "rank %d: message %d did not arrive as it was sent (%s)", l->world->top->rank, i,
-                         c->way);
+            ladder_wrong(v, "rank %d: message %d did not arrive as it was sent (%s)",
+                         bench_world_of(c)->top->rank, i, c->way);
     }
     return code;
 }
