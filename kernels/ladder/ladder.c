@@ -164,7 +164,6 @@ int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladde
     device *d = c->d;
     const size_t word_bytes = dtype_bytes(c->type);
     void *piece = NULL;
-    ladder_right(v);
     int code = d->alloc(d, DEVICE_MEMORY_PINNED,
                         (cells < PIECE_CELLS ? (size_t)cells : PIECE_CELLS) * word_bytes, &piece);
     for (int64_t first = 0; !code && v->right && first < cells; first += PIECE_CELLS) {
@@ -243,7 +242,6 @@ int ladder_compare_number(ladder_case *c, const char *what, const void *device_n
     uint64_t found = 0;
     const int code = ladder_fetch(c, &found, device_number, bytes);
     if (bytes == sizeof(uint32_t)) wanted = (uint32_t)wanted;
-    ladder_right(v);
     if (found != wanted)
         ladder_wrong(v, "the %s is %llx, not %llx", what, (unsigned long long)found,
                      (unsigned long long)wanted);

@@ -90,7 +90,7 @@ struct ladder_rung {
     const char *why; /* what it shows, in about six words */
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);
-    int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
+    int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition: is anything wrong? */
     const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
     /* For ladder_verify_cells: the right cell i of c->out, which is rounded to the case's type; NaN: it stays
      * poisoned. Called by several threads at once. NULL: random cell number i, as in c->in. */

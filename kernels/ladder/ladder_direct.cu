@@ -10,8 +10,7 @@
 #include "device/device_cuda.h"
 #include "ladder/ladder_direct.h"
 
-namespace
-{
+namespace {
 
 enum { STAGES = 4, STAGE_BYTES = 32 << 10, BLOCKS = 16 };
 
@@ -120,13 +119,10 @@ int ladder_direct_end(const ladder_links *all, uint64_t n, device_stream *s)
 int ladder_direct_bulk(const ladder_links *all, uint64_t n, device_stream *s)
 {
     enum { SHARED_BYTES = STAGES * STAGE_BYTES };
-    int device, major;
-    cudaError_t e = cudaGetDevice(&device);
-    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    if (e == cudaSuccess && major < 9) return cudaErrorNotSupported;
     cudaFuncAttributes code;
-    if (e == cudaSuccess) e = cudaFuncGetAttributes(&code, bulk_kernel);
-    if (e == cudaSuccess && code.ptxVersion < 90) return cudaErrorNotSupported; /* built for older GPUs */
+    cudaError_t e = cudaFuncGetAttributes(&code, bulk_kernel);
+    /* the GPU is older, or this build is for older ones */
+    if (e == cudaSuccess && code.ptxVersion < 90) return cudaErrorNotSupported;
     if (e == cudaSuccess)
         e = cudaFuncSetAttribute(bulk_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
     if (e != cudaSuccess || all->count == 0) return device_cuda_checked(e);

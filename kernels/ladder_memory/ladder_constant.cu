@@ -43,15 +43,14 @@ int64_t cells_of(const ladder_case *c) { return c->size + POINTS - 1; }
 
 int line_prepare(ladder_case *c)
 {
-    double f64[POINTS];
-    float f32[POINTS];
-    for (int k = 0; k < POINTS; k++) f64[k] = weight_of(k), f32[k] = (float)weight_of(k);
-    const void *const by_pointer = c->type == DTYPE_F32 ? (const void *)f32 : (const void *)f64;
+    double f64[POINTS], behind[POINTS];
+    for (int k = 0; k < POINTS; k++) f64[k] = weight_of(k);
+    for (int k = 0; k < POINTS; k++) ladder_put(c->type, behind, k, weight_of(k));
     ladder_moves(c, c->value[N], 2);
     int code = ladder_open(c, cells_of(c) + POINTS, c->size);
     if (!code) code = ladder_upload(c, f64, weights<float>, weights<double>);
     if (code) return code;
-    return ladder_fetch(c, (char *)c->in + ladder_bytes(c, cells_of(c)), by_pointer, ladder_bytes(c, POINTS));
+    return ladder_fetch(c, (char *)c->in + ladder_bytes(c, cells_of(c)), behind, ladder_bytes(c, POINTS));
 }
 
 template <typename T> int line_launch(ladder_case *c)

@@ -74,10 +74,7 @@ static void on_signal(int number)
     (void)raise(number);
 }
 
-void bench_io_catch_signals(void)
-{
-    signals_catch(on_signal);
-}
+void bench_io_catch_signals(void) { signals_catch(on_signal); }
 
 static void check_file(const char *path, int code)
 {
@@ -237,7 +234,6 @@ static int filing_verify(ladder_case *c, ladder_verdict *v)
 {
     filing *f = c->state;
     f->verified = true;
-    ladder_right(v);
     if (f->damage.text[0]) {
         ladder_wrong(v, "%s", f->damage.text);
         return 0;

@@ -75,7 +75,6 @@ int bench_world_verify(ladder_case *c, const decomp *dec, const field_shape *f, 
     char *host = CHECK_ALLOC(malloc(f->bytes));
     MPI_CHECK(MPI_Barrier(top->comm)); /* where others store into our memory, they have done so */
     const int code = ladder_fetch(c, host, field, f->bytes);
-    ladder_right(v);
     for (int64_t y = -f->depth_y; y < f->ny + f->depth_y && v->right && !code; y++)
         for (int64_t x = -f->depth_x; x < f->nx + f->depth_x && v->right; x++) {
             const int64_t at = place(dec, x, y);
