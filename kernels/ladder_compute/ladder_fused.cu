@@ -43,17 +43,6 @@ __global__ void __launch_bounds__(TILE_THREADS)
     }
 }
 
-template <typename T>
-int launch_pass(ladder_case *c, void (*kernel)(T *, const T *, int64_t, int64_t, int64_t), int stored_x,
-                int stored_y, int threads, size_t shared_bytes)
-{
-    const field_shape *f = &((const ladder_field *)c->state)->shape;
-    const dim3 grid(ladder_blocks(f->nx, stored_x), ladder_blocks(f->ny, stored_y));
-    kernel<<<grid, threads, shared_bytes, device_cuda_stream(c->stream)>>>(
-        (T *)field_at(f, c->out, 0, 0), (const T *)field_at(f, c->in, 0, 0), f->pitch, f->nx, f->ny);
-    return cudaGetLastError();
-}
-
 template <int STEPS> constexpr int HALO = (STEPS + COLUMNS - 1) / COLUMNS *COLUMNS; /* whole lanes */
 
 /* A lane has COLUMNS columns. */
@@ -100,23 +89,22 @@ __global__ void __launch_bounds__(32) strip(T *next, const T *cur, int64_t pitch
     }
 }
 
-template <typename T, int STEPS> int launch(ladder_case *c)
+/* The kernels take the addresses of own cell (0,0). */
+template <int STEPS> int launch(const ladder_case *c)
 {
-    constexpr size_t tile_bytes = 2 * (TILE + 2 * STEPS) * (TILE + 2 * STEPS) * sizeof(T);
-    return c->rung->variant == TILES
-               ? launch_pass<T>(c, tile<T, STEPS>, TILE, TILE, TILE_THREADS, tile_bytes)
-               : launch_pass<T>(c, strip<T, STEPS>, 32 * COLUMNS - 2 * HALO<STEPS>, CHUNK_ROWS, 32, 0);
-}
-
-template <typename T> int launch_steps(ladder_case *c)
-{
-    switch (c->value[LADDER_STEPS]) {
-    case 1: return launch<T, 1>(c);
-    case 2: return launch<T, 2>(c);
-    case 4: return launch<T, 4>(c);
-    case 8: return launch<T, 8>(c);
-    }
-    return cudaErrorInvalidValue;
+    constexpr int TILE_CELLS = (TILE + 2 * STEPS) * (TILE + 2 * STEPS),
+                  STRIP = 32 * COLUMNS - 2 * HALO<STEPS>;
+    const field_shape *f = &((const ladder_field *)c->state)->shape;
+    const dim3 tiles(ladder_blocks(f->nx, TILE), ladder_blocks(f->ny, TILE)),
+        strips(ladder_blocks(f->nx, STRIP), ladder_blocks(f->ny, CHUNK_ROWS));
+    ladder_case own = *c;
+    own.out = field_at(f, c->out, 0, 0);
+    own.in = field_at(f, c->in, 0, 0);
+    if (c->rung->variant == STRIPS)
+        return ladder_kernel(&own, strips, 32, 0, strip<float, STEPS>, strip<double, STEPS>, f->pitch, f->nx,
+                             f->ny);
+    return ladder_kernel(&own, tiles, TILE_THREADS, 2 * ladder_bytes(c, TILE_CELLS), tile<float, STEPS>,
+                         tile<double, STEPS>, f->pitch, f->nx, f->ny);
 }
 
 int run_once(ladder_case *c)
@@ -124,7 +112,13 @@ int run_once(ladder_case *c)
     const ladder_field *of = (const ladder_field *)c->state;
     const int code = ladder_steps_ghosts(c->d, of, c->in, of->steps, c->stream);
     if (code) return code;
-    return c->type == DTYPE_F32 ? launch_steps<float>(c) : launch_steps<double>(c);
+    switch (of->steps) {
+    case 1: return launch<1>(c);
+    case 2: return launch<2>(c);
+    case 4: return launch<4>(c);
+    case 8: return launch<8>(c);
+    }
+    return cudaErrorInvalidValue;
 }
 
 int prepare_once(ladder_case *c)

@@ -185,10 +185,13 @@ static void put(ladder_case *c, filing *f)
 
 static void get(ladder_case *c, filing *f)
 {
-    const int fd = is_raw(c) ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
-    if (!is_raw(c)) load(c, f);
-    else check_file(f->path, fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0));
-    if (fd >= 0) (void)close(fd);
+    if (!is_raw(c)) {
+        load(c, f);
+        return;
+    }
+    const int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    check_file(f->path, fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0));
+    (void)close(fd);
 }
 
 static int filing_prepare(ladder_case *c)
@@ -196,16 +199,14 @@ static int filing_prepare(ladder_case *c)
     const bench_world *w = bench_world_of(c);
     const int64_t cells = c->value[0] / (int64_t)dtype_bytes(c->type) * w->top->ranks,
                   nx = (int64_t)sqrt((double)cells);
-    decomp dec;
-    if (!has_room(c) || !bench_world_decomp(c, w->top->comm, nx, cells / nx, false, 1, &dec)) return 0;
     filing *f = ladder_state(c, sizeof *f);
-    f->dec = dec;
-    f->bytes = (size_t)box_cells(dec.own) * dtype_bytes(c->type);
+    if (!has_room(c) || !bench_world_decomp(c, w->top->comm, nx, cells / nx, false, 1, &f->dec)) return 0;
+    f->bytes = ladder_bytes(c, box_cells(f->dec.own));
     f->data = CHECK_ALLOC(malloc(f->bytes));
     f->found = CHECK_ALLOC(malloc(f->bytes));
     make_field(c, f);
     make_folder(w);
-    ladder_moves(c, dec.nx * dec.ny, 1);
+    ladder_moves(c, f->dec.nx * f->dec.ny, 1);
     c->way = writes(c) ? "raw write" : "raw read";
     if (writes(c)) return 0;
     next_path(c, f);
