@@ -136,9 +136,12 @@ typedef union cells_any {
     double f64[LINE_CELLS];
 } cells_any;
 
+/* Writes the right cells first..first+count-1 to out; called by several threads at once. */
+typedef void answer_of(const void *context, dtype t, int64_t first, int64_t count, void *out);
+
 /* The first cell of a piece that differs, or cells. */
-static int64_t first_difference(dtype t, const void *found, int64_t first, int64_t cells,
-                                ladder_answer answer, const void *context)
+static int64_t first_difference(dtype t, const void *found, int64_t first, int64_t cells, answer_of *answer,
+                                const void *context)
 {
     const size_t word_bytes = dtype_bytes(t);
     int64_t worst = cells;
@@ -158,7 +161,7 @@ static int64_t first_difference(dtype t, const void *found, int64_t first, int64
     return worst;
 }
 
-int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer,
+static int compare(ladder_case *c, const void *device_data, int64_t cells, answer_of *answer,
                    const void *context, ladder_verdict *v)
 {
     device *d = c->d;
@@ -191,7 +194,7 @@ static void random_answer(const void *context, dtype t, int64_t first, int64_t c
 int ladder_compare_random(ladder_case *c, const void *device_data, int64_t first, int64_t cells,
                           ladder_verdict *v)
 {
-    return ladder_compare(c, device_data, cells, random_answer, &first, v);
+    return compare(c, device_data, cells, random_answer, &first, v);
 }
 
 static void rung_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
@@ -207,7 +210,7 @@ static void rung_answer(const void *context, dtype t, int64_t first, int64_t cou
 int ladder_verify_cells(ladder_case *c, ladder_verdict *v)
 {
     if (!c->rung->answer) return ladder_compare_random(c, c->out, 0, c->out_cells, v);
-    return ladder_compare(c, c->out, c->out_cells, rung_answer, c, v);
+    return compare(c, c->out, c->out_cells, rung_answer, c, v);
 }
 
 typedef struct blocks {
@@ -227,7 +230,7 @@ static void blocks_answer(const void *context, dtype t, int64_t first, int64_t c
 int ladder_verify_blocks(ladder_case *c, const void *block, size_t block_bytes, ladder_verdict *v)
 {
     const blocks b = { block, (int64_t)(block_bytes / dtype_bytes(c->type)) };
-    return ladder_compare(c, c->out, c->out_cells, blocks_answer, &b, v);
+    return compare(c, c->out, c->out_cells, blocks_answer, &b, v);
 }
 
 int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes)

@@ -180,12 +180,7 @@ static inline double ladder_fma_of(dtype t, double a, double b, double c)
 /* 0xff bytes, which are NaN: a cell that a rung does not write shows. */
 int ladder_poison(ladder_case *c, void *device_data, size_t bytes);
 
-/* Writes the right cells first..first+count-1 to out; called by several threads at once. */
-typedef void (*ladder_answer)(const void *context, dtype t, int64_t first, int64_t count, void *out);
-/* Waits for c->stream and compares bit by bit. */
-int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer,
-                   const void *context, ladder_verdict *v);
-/* The same, with random cells number first, first + 1, .. as the answer. */
+/* Waits for c->stream and compares with random cells number first, first + 1, .., bit by bit. */
 int ladder_compare_random(ladder_case *c, const void *device_data, int64_t first, int64_t cells,
                           ladder_verdict *v);
 /* Copies between the host's memory and the device's; waits. */
