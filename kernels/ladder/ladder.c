@@ -83,8 +83,14 @@ int ladder_copy(ladder_case *c)
 int ladder_fill_random(ladder_case *c, void *device_data, int64_t first, int64_t cells)
 {
     const field_shape row = { c->type, cells, 1, 0, 0, cells, 0, ladder_bytes(c, cells) };
-    const value v = { .kind = VALUE_RANDOM, .x_first = first, .seed = LADDER_SEED };
-    return c->d->value_fill(c->d, &row, device_data, &v, field_own(&row), c->stream);
+    return ladder_fill_field(c, &row, device_data, field_own(&row), cells, first, 0);
+}
+
+int ladder_fill_field(const ladder_case *c, const field_shape *f, void *field, box cells, int64_t nx,
+                      int64_t x_first, int64_t y_first)
+{
+    const value v = { VALUE_RANDOM, nx, .x_first = x_first, .y_first = y_first, .seed = LADDER_SEED };
+    return c->d->value_fill(c->d, f, field, &v, cells, c->stream);
 }
 
 void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells)

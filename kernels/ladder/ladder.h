@@ -139,11 +139,9 @@ typedef struct ladder_family {
     .scan = PARAMETER, .scan_count = sizeof VALUES / sizeof VALUES[0], .scan_values = VALUES
 
 /* A family of tables, or of a file's tables `parameters` and `rungs`. F32, F64: the names of its types. */
-#define LADDER_FAMILY_OF(PARAMETERS, RUNGS, KIND, NAME, SHOWS, F32, F64, REFUSAL)                   \
-    {                                                                                               \
-        KIND, NAME, SHOWS, { F32, F64 }, PARAMETERS, sizeof PARAMETERS / sizeof *PARAMETERS, RUNGS, \
-            sizeof RUNGS / sizeof *RUNGS, REFUSAL                                                   \
-    }
+#define LADDER_FAMILY_OF(PARAMETERS, RUNGS, KIND, NAME, SHOWS, F32, F64, REFUSAL)                 \
+    { KIND, NAME, SHOWS, { F32, F64 }, PARAMETERS, sizeof PARAMETERS / sizeof *PARAMETERS, RUNGS, \
+      sizeof RUNGS / sizeof *RUNGS, REFUSAL }
 #define LADDER_FAMILY(...) LADDER_FAMILY_OF(parameters, rungs, __VA_ARGS__)
 
 /* One per family and kind of device, defined in the family's file. */
@@ -160,6 +158,9 @@ extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_acces
 enum { LADDER_SEED = 1 };
 static inline double ladder_cell(int64_t i) { return cell_random(LADDER_SEED, (uint64_t)i); }
 int ladder_fill_random(ladder_case *c, void *device_data, int64_t first, int64_t cells);
+/* In a field with rows of nx such cells, whose own cell (0,0) is at (x_first, y_first). */
+int ladder_fill_field(const ladder_case *c, const field_shape *f, void *field, box cells, int64_t nx,
+                      int64_t x_first, int64_t y_first);
 void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells);
 /* Cell i of an array of either type, as a double. */
 static inline double ladder_get(dtype t, const void *cells, int64_t i)

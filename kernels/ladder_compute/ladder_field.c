@@ -15,17 +15,12 @@ static stencil make_stencil(dtype t, stencil_form form, int radius, bool has_pre
     return op;
 }
 
-int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out)
+int ladder_field_alloc(ladder_case *c, const field_shape *f, int first, void **out)
 {
     const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
-    const value v = { .kind = VALUE_RANDOM,
-                      .nx_global = f->nx + 2 * f->depth_x,
-                      .ny_global = f->ny + 2 * f->depth_y,
-                      .x_first = f->depth_x,
-                      .y_first = f->depth_y,
-                      .seed = seed };
     const int code = ladder_alloc_poisoned(c, f->bytes, out);
-    return code || seed == 0 ? code : c->d->value_fill(c->d, f, *out, &v, all, c->stream);
+    if (code || first == LADDER_FIELD_POISONED) return code;
+    return ladder_fill_field(c, f, *out, all, box_width(all), first + f->depth_x, f->depth_y);
 }
 
 int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y)
@@ -44,7 +39,7 @@ int ladder_field_prepare(ladder_case *c, field_shape shape, stencil_form form, i
     c->flops = (double)c->size * (2 * (stencil_weights(form, radius) + has_prev) - 1);
     int code = ladder_field_alloc(c, &shape, LADDER_FIELD_CUR, &c->in);
     if (!code && has_prev) code = ladder_field_alloc(c, &shape, LADDER_FIELD_PREV, &s->prev);
-    if (!code) code = ladder_field_alloc(c, &shape, 0, &c->out);
+    if (!code) code = ladder_field_alloc(c, &shape, LADDER_FIELD_POISONED, &c->out);
     return code ? code : c->d->stencil_bind(c->d, &s->op);
 }
 
@@ -56,12 +51,6 @@ int ladder_field_pass(ladder_case *c)
 }
 
 /* ---- several time steps ---- */
-
-static int fill_own(device *d, const field_shape *f, void *field, device_stream *s)
-{
-    const value v = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = LADDER_SEED };
-    return d->value_fill(d, f, field, &v, field_own(f), s);
-}
 
 int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed, double words_moved)
 {
@@ -80,7 +69,7 @@ int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed, double w
         code = ladder_alloc(c, where, s->shape.bytes, field[i]);
         if (!code) code = ladder_poison(c, *field[i], s->shape.bytes);
     }
-    return code ? code : fill_own(c->d, &s->shape, c->in, c->stream);
+    return code ? code : ladder_fill_field(c, &s->shape, c->in, field_own(&s->shape), s->shape.nx, 0, 0);
 }
 
 int ladder_steps_ghosts(device *d, const ladder_field *s, void *field, int64_t depth, device_stream *stream)
@@ -133,10 +122,10 @@ int ladder_field_verify(ladder_case *c, ladder_verdict *v)
     const size_t word = dtype_bytes(f->type), pitch = (size_t)f->pitch * word;
     ladder_case host = { .rung = &none, .d = device_host_create(0), .type = c->type };
     void *now = NULL, *then = NULL, *prev = NULL;
-    int code = ladder_field_alloc(&host, f, pass ? LADDER_FIELD_CUR : 0, &now);
+    int code = ladder_field_alloc(&host, f, pass ? LADDER_FIELD_CUR : LADDER_FIELD_POISONED, &now);
     if (!code && s->prev) code = ladder_field_alloc(&host, f, LADDER_FIELD_PREV, &prev);
-    if (!code) code = ladder_field_alloc(&host, f, 0, &then);
-    if (!code && !pass) code = fill_own(host.d, f, now, NULL);
+    if (!code) code = ladder_field_alloc(&host, f, LADDER_FIELD_POISONED, &then);
+    if (!code && !pass) code = ladder_fill_field(&host, f, now, field_own(f), f->nx, 0, 0);
     for (int i = 0; i < (pass ? 1 : s->steps) && !code; i++) {
         if (!pass) code = ladder_steps_ghosts(host.d, s, now, s->op.radius, NULL);
         plain_sweep(s, then, now, prev);

@@ -6,9 +6,9 @@
 
 LINKAGE_C_BEGIN
 
-/* Seeds: of the level that a pass reads, and of the one before. A cell's number follows from its row-major
- * index in the field with its ghosts. */
-enum { LADDER_FIELD_CUR = LADDER_SEED, LADDER_FIELD_PREV = 22 };
+/* The random cells of the level that a pass reads, and of the one before, begin with these numbers; others
+ * follow in the row-major order of the field with its ghosts. */
+enum { LADDER_FIELD_POISONED = -1, LADDER_FIELD_CUR = 0, LADDER_FIELD_PREV = 1 << 30 };
 
 typedef struct ladder_field {
     field_shape shape;
@@ -19,8 +19,8 @@ typedef struct ladder_field {
     void *between; /* of fused: the steps between the first and the last go to it and to c->out in turn */
 } ladder_field;
 
-/* Random cells of that seed, or poisoned ones where it is 0. */
-int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out);
+/* Random cells from that number on, or poisoned ones. */
+int ladder_field_alloc(ladder_case *c, const field_shape *f, int first, void **out);
 int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
 
 /* A pass as a rung, whose state is a ladder_field: from c->in, and prev, to c->out. work: the words of the

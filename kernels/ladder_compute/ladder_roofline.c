@@ -58,8 +58,9 @@ static int reduce_verify(ladder_case *c, ladder_verdict *v)
 #pragma omp parallel for schedule(static) reduction(max : largest) reduction(+ : sum)
     for (int64_t y = 0; y < f->ny; y++)
         for (int64_t x = 0; x < f->nx; x++) {
-            const uint64_t index = (uint64_t)ladder_field_index(f, x, y);
-            const double a = cell_random(LADDER_FIELD_CUR, index), b = cell_random(LADDER_FIELD_PREV, index);
+            const int64_t index = ladder_field_index(f, x, y);
+            const double a = ladder_cell(LADDER_FIELD_CUR + index),
+                         b = ladder_cell(LADDER_FIELD_PREV + index);
             const bool f32 = f->type == DTYPE_F32;
             const uint64_t change = cell_abs_bits(f32 ? (double)((float)a - (float)b) : a - b);
             if (change > largest) largest = change;
@@ -146,11 +147,9 @@ static const ladder_rung rungs[] = {
 static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,
               "the transpose's own prepare reads this family's parameters");
 
-#define SIZES(usual_nx, usual_ny)                                                      \
-    { "nx", usual_nx, 1, 1000000, "columns" }, { "ny", usual_ny, 1, 1000000, "rows" }, \
-    {                                                                                  \
-        "radius", 1, 1, STENCIL_RADIUS_MAX, "of the stencil; depth of the halo"        \
-    }
+#define SIZES(USUAL_NX, USUAL_NY)                                                      \
+    { "nx", USUAL_NX, 1, 1000000, "columns" }, { "ny", USUAL_NY, 1, 1000000, "rows" }, \
+    { "radius", 1, 1, STENCIL_RADIUS_MAX, "of the stencil; depth of the halo" }
 
 static const ladder_parameter host_parameters[] = { SIZES(4096, 2048) };
 static const ladder_parameter cuda_parameters[] = { SIZES(16384, 16384) };

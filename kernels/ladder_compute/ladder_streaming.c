@@ -91,10 +91,8 @@ static const ladder_rung cuda_rungs[] = { { SKEWED("both", cuda_steps) } };
 
 #define SIZES(LENGTH, VISIT_STEPS, ROWS)                                                 \
     { "nx", LENGTH, 1, 1000000, "cells along x" }, { "ny", LENGTH, 1, 1000000, "rows" }, \
-        { "steps", VISIT_STEPS, 1, 1024, "time steps of a visit" },                      \
-    {                                                                                    \
-        "chunk_rows", ROWS, 1, 1000000, "rows of a chunk, at most"                       \
-    }
+    { "steps", VISIT_STEPS, 1, 1024, "time steps of a visit" },                          \
+    { "chunk_rows", ROWS, 1, 1000000, "rows of a chunk, at most" }
 static const ladder_parameter host_parameters[PARAMETERS] = { SIZES(2048, 16, 128) };
 static const ladder_parameter cuda_parameters[PARAMETERS] = { SIZES(8192, 64, 1024) };
 

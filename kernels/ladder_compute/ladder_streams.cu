@@ -68,14 +68,15 @@ double chain_answer(const ladder_case *c, int64_t i, int steps, int64_t turns)
 
 /* ---- streams that fork from c->stream and join it again ---- */
 
-/* The first one has that priority. */
-int open_streams(ladder_case *c, int streams, unsigned flags, int priority)
+/* `size` kernels on `out_cells` cells. The first stream has that priority. */
+int open_work(ladder_case *c, int streams, unsigned flags, int priority)
 {
     work *w = (work *)ladder_state(c, sizeof *w);
+    c->work = (double)c->size;
     int code = cudaEventCreateWithFlags(&w->mark, cudaEventDisableTiming);
     for (int s = 0; s < streams && !code; s++)
         code = cudaStreamCreateWithPriority(&w->stream[s], flags, s == 0 ? priority : 0);
-    return code;
+    return code ? code : ladder_alloc_random(c, c->out_cells, &c->out);
 }
 
 void close_streams(ladder_case *c)
@@ -106,10 +107,8 @@ int trap_prepare(ladder_case *c)
 {
     const int streams = (int)c->value[STREAMS];
     c->size = streams;
-    c->work = streams;
     c->out_cells = (streams + 1) * WARP;
-    const int code = open_streams(c, streams, (unsigned)c->rung->variant, 0);
-    return code ? code : ladder_alloc_random(c, c->out_cells, &c->out);
+    return open_work(c, streams, (unsigned)c->rung->variant, 0);
 }
 
 int trap_enqueue(ladder_case *c)
@@ -139,11 +138,9 @@ double trap_answer(const ladder_case *c, int64_t i)
 /* `turns` kernels in a row. */
 int wait_open(ladder_case *c, int priority, int64_t turns)
 {
-    const int code = open_streams(c, 2, cudaStreamNonBlocking, priority);
     c->size = turns;
-    c->work = (double)turns;
     c->out_cells = WARP;
-    return code ? code : ladder_alloc_random(c, WARP, &c->out);
+    return open_work(c, 2, cudaStreamNonBlocking, priority);
 }
 
 double wait_answer(const ladder_case *c, int64_t i) { return chain_answer(c, i, SHORT_STEPS, c->size); }

@@ -56,16 +56,10 @@ bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, b
     return sentence_refuse(&c->missing, "needs at least one row per rank");
 }
 
-int bench_world_fill(const ladder_case *c, const decomp *dec, const field_shape *f, void *field)
+int bench_world_fill(ladder_case *c, const decomp *dec, const field_shape *f, void *field)
 {
-    const value v = { .kind = VALUE_RANDOM,
-                      .nx_global = dec->nx,
-                      .ny_global = dec->ny,
-                      .x_first = dec->own.x0,
-                      .y_first = dec->own.y0,
-                      .seed = LADDER_SEED };
-    const int code = c->d->fill_bytes(c->d, field, 0xff, f->bytes, c->stream);
-    return code ? code : c->d->value_fill(c->d, f, field, &v, field_own(f), c->stream);
+    const int code = ladder_poison(c, field, f->bytes);
+    return code ? code : ladder_fill_field(c, f, field, field_own(f), dec->nx, dec->own.x0, dec->own.y0);
 }
 
 int bench_world_verify(ladder_case *c, const decomp *dec, const field_shape *f, const void *field,

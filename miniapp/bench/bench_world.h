@@ -39,7 +39,7 @@ bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, b
 
 /* Fills a rank's own cells, on its device, with random ones that tell their global place; around them all is
  * poisoned. Then: is each cell, ghosts included, the one that was at `place`, unless that is negative? */
-int bench_world_fill(const ladder_case *c, const decomp *dec, const field_shape *f, void *field);
+int bench_world_fill(ladder_case *c, const decomp *dec, const field_shape *f, void *field);
 typedef int64_t bench_place(const decomp *dec, int64_t x, int64_t y);
 int bench_world_verify(ladder_case *c, const decomp *dec, const field_shape *f, const void *field,
                        bench_place *place, ladder_verdict *v);
