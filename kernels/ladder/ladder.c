@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cell.h"
 
 /* ---- what a point holds ---- */
 

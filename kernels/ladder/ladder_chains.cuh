@@ -67,7 +67,7 @@ const double ladder_chain_factor = 0.9990234375, ladder_chain_summand = 0.000976
 
 template <typename T> struct ladder_step_fma {
     typedef T cell;
-    static __host__ __device__ __forceinline__ T of(T x, T f, T s) { return ladder_fma(x, f, s); }
+    static __host__ __device__ __forceinline__ T of(T x, T f, T s) { return fma_of(x, f, s); }
 };
 
 template <typename STEP, int STEPS, typename T = typename STEP::cell>

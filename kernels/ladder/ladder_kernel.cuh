@@ -2,7 +2,7 @@
  * of tables. */
 #pragma once
 
-#include "core/cell.h"
+#include "cuda/vector_cuda.cuh"
 #include "device/device_cuda.h"
 #include "ladder/ladder.h"
 
@@ -76,16 +76,6 @@ static inline int ladder_open_blocks(ladder_case *c, int blocks_per_sm, int64_t 
     c->size = c->blocks * block_cells;
     c->work = (double)c->size;
     return ladder_open(c, in_cells, c->size);
-}
-
-/* One fma of either type. */
-static __host__ __device__ __forceinline__ float ladder_fma(float a, float b, float c)
-{
-    return cell_fma_f32(a, b, c);
-}
-static __host__ __device__ __forceinline__ double ladder_fma(double a, double b, double c)
-{
-    return cell_fma_f64(a, b, c);
 }
 
 /* Fills an array of constant memory for each type; waits, as set-up may. */

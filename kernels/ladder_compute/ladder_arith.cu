@@ -16,7 +16,7 @@ struct step_literal { /* F2F, DFMA, F2F */
     typedef float cell;
     static __host__ __device__ __forceinline__ float of(float x, float f, float s)
     {
-        return (float)ladder_fma((double)x, (double)f, (double)s);
+        return (float)fma_of((double)x, (double)f, (double)s);
     }
 };
 

@@ -1,5 +1,4 @@
 /* fused: how is a copy exceeded, by several time steps in one pass? The lesson: docs/teaching/fused.md. */
-#include "cuda/vector_cuda.cuh"
 #include "ladder/ladder_kernel.cuh"
 #include "ladder_compute/ladder_field.h"
 
@@ -28,10 +27,10 @@ __global__ void __launch_bounds__(TILE_THREADS)
         for (int i = (int)threadIdx.x; i < width * width; i += TILE_THREADS) {
             const int at = (margin + i / width) * WIDTH + margin + i % width;
             T sum = weight<T>[0] * now[at - 1];
-            sum = ladder_fma(weight<T>[1], now[at + 1], sum);
-            sum = ladder_fma(weight<T>[2], now[at - WIDTH], sum);
-            sum = ladder_fma(weight<T>[3], now[at + WIDTH], sum);
-            then[at] = ladder_fma(weight<T>[4], now[at], sum);
+            sum = fma_of(weight<T>[1], now[at + 1], sum);
+            sum = fma_of(weight<T>[2], now[at - WIDTH], sum);
+            sum = fma_of(weight<T>[3], now[at + WIDTH], sum);
+            then[at] = fma_of(weight<T>[4], now[at], sum);
         }
         T *const swap = now;
         now = then, then = swap;
@@ -68,10 +67,10 @@ __global__ void __launch_bounds__(32) strip(T *next, const T *cur, int64_t pitch
 #pragma unroll
             for (int v = 0; v < COLUMNS; v++) {
                 T sum = weight<T>[0] * (v == 0 ? left : here[level][v - 1]);
-                sum = ladder_fma(weight<T>[1], v == COLUMNS - 1 ? right : here[level][v + 1], sum);
-                sum = ladder_fma(weight<T>[2], above[level][v], sum);
-                sum = ladder_fma(weight<T>[3], below[v], sum);
-                above[level][v] = ladder_fma(weight<T>[4], here[level][v], sum);
+                sum = fma_of(weight<T>[1], v == COLUMNS - 1 ? right : here[level][v + 1], sum);
+                sum = fma_of(weight<T>[2], above[level][v], sum);
+                sum = fma_of(weight<T>[3], below[v], sum);
+                above[level][v] = fma_of(weight<T>[4], here[level][v], sum);
             }
 #pragma unroll
             /* the queue moves on: what was computed arrives at the next level */

@@ -19,13 +19,13 @@ template <typename T> __constant__ T weight[PLANE_POINTS];
 template <typename T, typename AT> __device__ __forceinline__ T sum_line(AT at)
 {
     T sum = weight<T>[0] * at(-R);
-    sum = ladder_fma(weight<T>[1], at(R), sum);
+    sum = fma_of(weight<T>[1], at(R), sum);
 #pragma unroll
     for (int k = R - 1; k > 0; k--) {
-        sum = ladder_fma(weight<T>[2 * (R - k)], at(-k), sum);
-        sum = ladder_fma(weight<T>[2 * (R - k) + 1], at(k), sum);
+        sum = fma_of(weight<T>[2 * (R - k)], at(-k), sum);
+        sum = fma_of(weight<T>[2 * (R - k) + 1], at(k), sum);
     }
-    return ladder_fma(weight<T>[2 * R], at(0), sum);
+    return fma_of(weight<T>[2 * R], at(0), sum);
 }
 
 /* The same over the arms of a star; along(k) and across(k). */
@@ -36,12 +36,12 @@ __device__ __forceinline__ T sum_plane(ALONG along, ACROSS across)
 #pragma unroll
     for (int k = R; k > 0; k--) {
         const int i = 4 * (R - k);
-        sum = k == R ? weight<T>[i] * along(-k) : ladder_fma(weight<T>[i], along(-k), sum);
-        sum = ladder_fma(weight<T>[i + 1], along(k), sum);
-        sum = ladder_fma(weight<T>[i + 2], across(-k), sum);
-        sum = ladder_fma(weight<T>[i + 3], across(k), sum);
+        sum = k == R ? weight<T>[i] * along(-k) : fma_of(weight<T>[i], along(-k), sum);
+        sum = fma_of(weight<T>[i + 1], along(k), sum);
+        sum = fma_of(weight<T>[i + 2], across(-k), sum);
+        sum = fma_of(weight<T>[i + 3], across(k), sum);
     }
-    return ladder_fma(weight<T>[4 * R], along(0), sum);
+    return fma_of(weight<T>[4 * R], along(0), sum);
 }
 
 /* ---- a line of nine points ---- */

@@ -36,7 +36,7 @@ template <typename T> __global__ void chain_kernel(T *cells, int64_t count, int 
     if (i >= count) return;
     T x = cells[i];
 #pragma unroll 16
-    for (int k = 0; k < steps; k++) x = ladder_fma(x, x, summand);
+    for (int k = 0; k < steps; k++) x = fma_of(x, x, summand);
     cells[i] = x;
 }
 

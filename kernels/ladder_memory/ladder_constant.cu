@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(THREADS) line(T *to, const T *from, WEIGHTS w,
     if (i >= n) return;
     T sum = w[0] * from[i];
 #pragma unroll
-    for (int k = 1; k < POINTS; k++) sum = ladder_fma(w[k], from[i + k], sum);
+    for (int k = 1; k < POINTS; k++) sum = fma_of(w[k], from[i + k], sum);
     to[i] = sum;
 }
 
