@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* ---- what a point holds ---- */
 
 void *ladder_state(ladder_case *c, size_t bytes)

@@ -66,10 +66,7 @@ __global__ void __launch_bounds__(THREADS)
 const float2 even_line = { (float)ladder_chain_factor, (float)ladder_chain_summand },
              odd_line = { 0.998046875f, -0.001953125f };
 
-int branch_prepare(ladder_case *c)
-{
-    return ladder_chain_open(c, DTYPE_F32, LADDER_CHAIN_CELLS, CHAIN_STEPS);
-}
+typedef ladder_chain<ladder_step_fma<float>, CHAIN_STEPS> straight; /* the same problem without branches */
 
 template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)> int branch_enqueue(ladder_case *c)
 {
@@ -157,10 +154,10 @@ const ladder_rung rungs[] = {
     chain<ladder_step_fma<double>>("double", "the same in f64"),
     chain<step_literal>("literal", "f32 data, a constant without f"),
     chain<step_separate>("fmadOff", "product and sum rounded one by one"),
-    { LADDER_ROW("branch", "threads part in groups of granularity", branch_prepare, branch_enqueue<branch>,
+    { LADDER_ROW("branch", "threads part in groups of granularity", straight::prepare, branch_enqueue<branch>,
                  branch_verify, "fma"),
       .unit = LADDER_FLOPS, LADDER_SCAN(GRANULARITY, group_sizes) },
-    { LADDER_ROW("select", "choose operands, not paths", branch_prepare, branch_enqueue<select>,
+    { LADDER_ROW("select", "choose operands, not paths", straight::prepare, branch_enqueue<select>,
                  branch_verify, "fma"),
       .unit = LADDER_FLOPS },
     { LADDER_ROW("spill", "launch bounds leave too few registers", spill_prepare, spill_enqueue, spill_verify,

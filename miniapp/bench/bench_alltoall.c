@@ -5,10 +5,8 @@
 #include "ranks/check.h"
 
 typedef struct transposing {
-    decomp dec; /* of the source and of the target */
-    field_shape shape;
+    bench_field on; /* the source, and the target */
     redist *redist;
-    void *source, *target;
 } transposing;
 
 /* ---- the bound: MPI_Alltoall, from device memory where MPI takes it ---- */
@@ -75,37 +73,10 @@ static int blocks_prepare(ladder_case *c)
 /* All cells of this rank's source but those whose place in the target is its own. */
 static double sent_bytes(const transposing *t)
 {
-    const box own = t->dec.own;
+    const box own = t->on.dec.own;
     const int64_t from = own.x0 > own.y0 ? own.x0 : own.y0, to = own.x1 < own.y1 ? own.x1 : own.y1,
                   side = to > from ? to - from : 0;
-    return (double)((box_cells(own) - side * side) * (int64_t)dtype_bytes(t->shape.type));
-}
-
-static int transposing_prepare(ladder_case *c)
-{
-    const topology *top = bench_world_of(c)->top;
-    const int64_t n = c->value[0];
-    transposing *t = ladder_state(c, sizeof *t);
-    if (!bench_link_carries(c) || !bench_world_decomp(c, top->comm, n, n, false, 1, &t->dec)) return 0;
-    t->shape = field_shape_make(c->type, box_width(t->dec.own), box_height(t->dec.own), 0, 0);
-    t->redist = redist_create(&t->dec, &t->dec, c->d, &t->shape, &t->shape,
-                              (transport_kind)bench_way_of(c->rung), top->comm);
-    sentence_set(&c->missing, "%s", redist_refusal(t->redist));
-    if (c->missing.text[0]) return 0;
-    const timer_spread sent = timer_over_ranks(sent_bytes(t), top->comm);
-    c->work = sent.max;
-    c->uneven = sent.min < 0.99 * sent.max;
-    c->size = n * n;
-    DEVICE_CHECK(c->d, ladder_alloc(c, DEVICE_MEMORY_DEVICE, t->shape.bytes, &t->source));
-    DEVICE_CHECK(c->d, ladder_alloc_poisoned(c, t->shape.bytes, &t->target));
-    return bench_world_fill(c, &t->dec, &t->shape, t->source);
-}
-
-static int transposing_enqueue(ladder_case *c)
-{
-    transposing *t = c->state;
-    redist_transpose(t->redist, t->target, t->source, TRANSPOSE_STORE, c->stream);
-    return 0;
+    return (double)((box_cells(own) - side * side) * (int64_t)dtype_bytes(t->on.shape.type));
 }
 
 /* Cell (x, y) of the target was at (y, x) of the source. */
@@ -114,10 +85,32 @@ static int64_t place_of(const decomp *d, int64_t x, int64_t y)
     return (d->own.x0 + x) * d->nx + d->own.y0 + y;
 }
 
-static int transposing_verify(ladder_case *c, ladder_verdict *v)
+static int transposing_prepare(ladder_case *c)
 {
-    const transposing *t = c->state;
-    return bench_world_verify(c, &t->dec, &t->shape, t->target, place_of, v);
+    const topology *top = bench_world_of(c)->top;
+    const int64_t n = c->value[0];
+    transposing *t = ladder_state(c, sizeof *t);
+    t->on.place = place_of;
+    if (!bench_link_carries(c) || !bench_world_decomp(c, top->comm, n, n, false, 1, &t->on.dec)) return 0;
+    t->on.shape = field_shape_make(c->type, box_width(t->on.dec.own), box_height(t->on.dec.own), 0, 0);
+    t->redist = redist_create(&t->on.dec, &t->on.dec, c->d, &t->on.shape, &t->on.shape,
+                              (transport_kind)bench_way_of(c->rung), top->comm);
+    sentence_set(&c->missing, "%s", redist_refusal(t->redist));
+    if (c->missing.text[0]) return 0;
+    const timer_spread sent = timer_over_ranks(sent_bytes(t), top->comm);
+    c->work = sent.max;
+    c->uneven = sent.min < 0.99 * sent.max;
+    c->size = n * n;
+    DEVICE_CHECK(c->d, ladder_alloc(c, DEVICE_MEMORY_DEVICE, t->on.shape.bytes, &c->in));
+    DEVICE_CHECK(c->d, ladder_alloc_poisoned(c, t->on.shape.bytes, &c->out));
+    return bench_world_fill(c, c->in);
+}
+
+static int transposing_enqueue(ladder_case *c)
+{
+    transposing *t = c->state;
+    redist_transpose(t->redist, c->out, c->in, TRANSPOSE_STORE, c->stream);
+    return 0;
 }
 
 static void transposing_destroy(ladder_case *c)
@@ -134,7 +127,7 @@ static const ladder_rung bare = { LADDER_ROW("bare", "", bare_prepare, bare_enqu
                                   .answer = bare_answer, .clock = LADDER_CLOCK_HOST, LADDER_SCAN(0, sizes) };
 
 #define RUNG(NAME, WHY, TRANSPORT, CUT)                                                        \
-    LADDER_ROW(NAME, WHY, transposing_prepare, transposing_enqueue, transposing_verify, NULL), \
+    LADDER_ROW(NAME, WHY, transposing_prepare, transposing_enqueue, bench_world_verify, NULL), \
         .destroy = transposing_destroy, .clock = LADDER_CLOCK_HOST, .beside = &bare,           \
         .variant = (int)(TRANSPORT)*BENCH_CUTS + CUT, LADDER_SCAN(0, sizes)
 #define RUNGS_OF(NAME, TRANSPORT, HOW)                                  \
