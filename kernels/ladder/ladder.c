@@ -96,34 +96,29 @@ void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells)
     for (int64_t i = 0; i < cells; i++) ladder_put(t, host_data, i, ladder_cell(first + i));
 }
 
-typedef struct folded {
-    uint32_t word_xor;
-    uint64_t cell_sum;
-} folded;
-
-static folded fold(dtype t, int64_t cells)
+/* The sum of the bit patterns of the first cells, or the xor of their 32-bit words. */
+static uint64_t fold(dtype t, int64_t cells, bool summed)
 {
-    uint32_t word_xor = 0;
-    uint64_t cell_sum = 0;
-#pragma omp parallel for schedule(static) reduction(^ : word_xor) reduction(+ : cell_sum)
+    uint64_t all = 0, sum = 0;
+#pragma omp parallel for schedule(static) reduction(^ : all) reduction(+ : sum)
     for (int64_t i = 0; i < cells; i++) {
         const double u = ladder_cell(i);
         const uint64_t bits = t == DTYPE_F32 ? cell_bits_f32((float)u) : cell_bits_f64(u);
-        word_xor ^= (uint32_t)bits ^ (uint32_t)(bits >> 32);
-        cell_sum += bits;
+        all ^= bits;
+        sum += bits;
     }
-    return (folded){ word_xor, cell_sum };
+    return summed ? sum : all ^ all >> 32;
 }
 
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v)
 {
-    const uint32_t wanted = fold(c->type, c->out_cells).word_xor;
-    return ladder_compare_number(c, "xor of all words", c->out, sizeof wanted, wanted, v);
+    return ladder_compare_number(c, "xor of all words", c->out, sizeof(uint32_t),
+                                 fold(c->type, c->out_cells, false), v);
 }
 
 int ladder_verify_sum(ladder_case *c, const void *device_sum, size_t bytes, ladder_verdict *v)
 {
-    return ladder_compare_number(c, "sum", device_sum, bytes, fold(c->type, c->size).cell_sum, v);
+    return ladder_compare_number(c, "sum", device_sum, bytes, fold(c->type, c->size, true), v);
 }
 
 int ladder_poison(ladder_case *c, void *device_data, size_t bytes)
