@@ -50,8 +50,7 @@ template <typename W> __global__ void in_shared(W *partial, const W *data)
     if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-/* ---- a tree in registers: lanes of a warp read each other's, and one word per warp meets in shared memory
- * ---- */
+/* ---- a tree in registers: lanes read each other's, and one word per warp meets in shared memory ---- */
 
 template <typename W> __device__ __forceinline__ W sum_of_block(W u)
 {

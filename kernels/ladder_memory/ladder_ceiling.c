@@ -1,5 +1,4 @@
-/* ceiling on the host: what were its memory and its cores seen to do? The lesson: docs/teaching/ceiling.md.
- */
+/* ceiling on the host: what were memory and cores seen to do? The lesson: docs/teaching/ceiling.md. */
 #include "device/device_host.h"
 #include "ladder/ladder.h"
 

@@ -26,8 +26,7 @@ int moved_prepare(ladder_case *c)
     return code ? code : ladder_poison(c, c->out, bytes);
 }
 
-/* The state of `both`: the other direction, on a stream that starts with c->stream and is waited for by it.
- */
+/* The state of `both`: the other direction, on a stream that starts with c->stream, which waits for it. */
 typedef struct back {
     void *from, *to;
     device_stream *stream;

@@ -32,8 +32,7 @@ const char *bench_world_uncut(const ladder_rung *r, device_kind kind, int ranks)
 
 /* Ranks along each axis, as even as can be. */
 void bench_world_grid(bench_cut cut, int ranks, int *ranks_x, int *ranks_y);
-/* This rank's part of nx x ny cells, cut as the rung says. False, with c->missing, where rows do not suffice.
- */
+/* This rank's part of nx x ny cells, cut as the rung says. False, with c->missing: rows do not suffice. */
 bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,
                         decomp *dec);
 
