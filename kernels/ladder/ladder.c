@@ -49,6 +49,7 @@ int ladder_alloc_zeroed(ladder_case *c, size_t bytes, void **out)
 void ladder_close(ladder_case *c)
 {
     device *d = c->d;
+    (void)d->synchronize(d);
     if (c->rung->destroy) c->rung->destroy(c);
     for (int i = 0; i < c->owned_count; i++) (void)d->free(d, c->owned[i].where, c->owned[i].memory);
     free(c->state);

@@ -194,7 +194,7 @@ __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const
 
 /* ---- what a point holds, until ladder_close ---- */
 
-/* Destroys what the rung made, then all that the functions below made. */
+/* Waits for the device, then destroys what the rung made, then all that the functions below made. */
 void ladder_close(ladder_case *c);
 /* c->state: zeroed, freed by ladder_close. */
 void *ladder_state(ladder_case *c, size_t bytes);

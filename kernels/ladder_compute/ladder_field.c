@@ -17,15 +17,10 @@ static stencil make_stencil(dtype t, stencil_form form, int radius, bool has_pre
 
 int ladder_field_alloc(ladder_case *c, const field_shape *f, int first, void **out)
 {
-    const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
+    const box all = ladder_field_all(f);
     const int code = ladder_alloc_poisoned(c, f->bytes, out);
     if (code || first == LADDER_FIELD_POISONED) return code;
     return ladder_fill_field(c, f, *out, all, box_width(all), first + f->depth_x, f->depth_y);
-}
-
-int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y)
-{
-    return (y + f->depth_y) * (f->nx + 2 * f->depth_x) + x + f->depth_x;
 }
 
 /* ---- the pass ---- */

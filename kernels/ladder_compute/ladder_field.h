@@ -6,6 +6,10 @@
 
 LINKAGE_C_BEGIN
 
+static inline box ladder_field_all(const field_shape *f)
+{
+    return box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
+}
 /* The random cells of the level that a pass reads, and of the one before, begin with these numbers; others
  * follow in the row-major order of the field with its ghosts. */
 enum { LADDER_FIELD_POISONED = -1, LADDER_FIELD_CUR = 0, LADDER_FIELD_PREV = 1 << 30 };
@@ -21,7 +25,6 @@ typedef struct ladder_field {
 
 /* Random cells from that number on, or poisoned ones. */
 int ladder_field_alloc(ladder_case *c, const field_shape *f, int first, void **out);
-int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
 
 /* A pass as a rung, whose state is a ladder_field: from c->in, and prev, to c->out. work: the words of the
  * levels that are read, and of the one written; flops: one product, and two for each fma after it. */

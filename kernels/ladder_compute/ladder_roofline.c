@@ -1,10 +1,9 @@
 /* roofline: which of two limits holds each of weft's kernels? The lesson: docs/teaching/roofline.md. */
-#include <assert.h>
-
 #include "core/cell.h"
 #include "ladder_compute/ladder_field.h"
 
-enum { NX, NY, RADIUS };
+/* The transpose's own prepare reads the first two. */
+enum { NX = LADDER_TRANSPOSE_NX, NY = LADDER_TRANSPOSE_NY, RADIUS = LADDER_TRANSPOSE_PARAMETERS };
 
 /* Ghosts are `radius` deep. */
 static field_shape shape_of(const ladder_case *c)
@@ -58,7 +57,7 @@ static int reduce_verify(ladder_case *c, ladder_verdict *v)
 #pragma omp parallel for schedule(static) reduction(max : largest) reduction(+ : sum)
     for (int64_t y = 0; y < f->ny; y++)
         for (int64_t x = 0; x < f->nx; x++) {
-            const int64_t index = ladder_field_index(f, x, y);
+            const int64_t index = box_at(ladder_field_all(f), x, y);
             const double a = ladder_cell(LADDER_FIELD_CUR + index),
                          b = ladder_cell(LADDER_FIELD_PREV + index);
             const bool f32 = f->type == DTYPE_F32;
@@ -112,7 +111,7 @@ static double pack_answer(const ladder_case *c, int64_t i)
         const box b = s->piece[p].cells;
         const int64_t at = i - s->piece[p].offset, width = box_width(b);
         if (at >= 0 && at < box_cells(b))
-            return ladder_cell(ladder_field_index(&s->shape, b.x0 + at % width, b.y0 + at / width));
+            return ladder_cell(box_at(ladder_field_all(&s->shape), b.x0 + at % width, b.y0 + at / width));
     }
     return NAN;
 }
@@ -143,9 +142,6 @@ static const ladder_rung rungs[] = {
                  "copy"),
       .answer = pack_answer, LADDER_SCAN(RADIUS, pack_radii) },
 };
-
-static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,
-              "the transpose's own prepare reads this family's parameters");
 
 #define SIZES(USUAL_NX, USUAL_NY)                                                      \
     { "nx", USUAL_NX, 1, 1000000, "columns" }, { "ny", USUAL_NY, 1, 1000000, "rows" }, \

@@ -84,7 +84,6 @@ void close_streams(ladder_case *c)
     work *w = work_of(c);
     if (!w) return;
     (void)c->d->graph_destroy(c->d, &w->graph);
-    (void)c->d->synchronize(c->d);
     for (int s = 0; s < STREAMS_MOST; s++)
         if (w->stream[s]) (void)cudaStreamDestroy(w->stream[s]);
     if (w->mark) (void)cudaEventDestroy(w->mark);

@@ -39,8 +39,6 @@ int transfer_prepare(ladder_case *c)
     return cudaSuccess;
 }
 
-void transfer_destroy(ladder_case *c) { (void)c->d->synchronize(c->d); }
-
 /* ---- the table ---- */
 
 const int64_t curve[] = { 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
@@ -51,8 +49,7 @@ constexpr ladder_rung moves(const char *name, const char *why, int (*enqueue)(la
                             const char *ceiling)
 {
     return { LADDER_ROW(name, why, transfer_prepare, enqueue, ladder_verify_cells, ceiling), .variant = kind,
-             .clock = kind & PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, .destroy = transfer_destroy,
-             LADDER_SCAN(BYTES, curve) };
+             .clock = kind & PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, LADDER_SCAN(BYTES, curve) };
 }
 
 const ladder_rung rungs[] = {

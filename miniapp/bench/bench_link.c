@@ -208,7 +208,6 @@ void bench_link_destroy(ladder_case *c)
 {
     bench_link *l = c->state;
     if (!l || !l->out) return;
-    DEVICE_CALL(c->d, stream_sync, c->stream);
     for (int i = 0; i < l->direct.count; i++) DEVICE_CALL(c->d, stream_destroy, &l->beside[i]);
     if (l->mark) DEVICE_CALL(c->d, event_destroy, &l->mark);
     peer_destroy(&l->peer);
