@@ -251,8 +251,6 @@ int ladder_compare_number(ladder_case *c, const char *what, const void *device_n
     return code;
 }
 
-void ladder_right(ladder_verdict *v) { *v = (ladder_verdict){ .right = true }; }
-
 void ladder_wrong(ladder_verdict *v, const char *format, ...)
 {
     va_list ap;

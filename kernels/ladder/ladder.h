@@ -90,7 +90,7 @@ struct ladder_rung {
     const char *why; /* what it shows, in about six words */
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);
-    int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition: is anything wrong? */
+    int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition; v is right so far */
     const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
     /* For ladder_verify_cells: the right cell i of c->out, which is rounded to the case's type; NaN: it stays
      * poisoned. Called by several threads at once. NULL: random cell number i, as in c->in. */
@@ -189,7 +189,6 @@ int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes);
 /* Compares one number of 4 or 8 bytes on the device; what: "sum", say. */
 int ladder_compare_number(ladder_case *c, const char *what, const void *device_number, size_t bytes,
                           uint64_t wanted, ladder_verdict *v);
-void ladder_right(ladder_verdict *v);
 __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const char *format, ...);
 
 /* ---- what a point holds, until ladder_close ---- */

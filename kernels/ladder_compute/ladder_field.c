@@ -47,7 +47,7 @@ int ladder_field_pass(ladder_case *c)
 
 /* ---- several time steps ---- */
 
-int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed, double words_moved)
+int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed)
 {
     ladder_field *s = c->state;
     const device_memory where = streamed ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
@@ -58,7 +58,7 @@ int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed, double w
     int code = c->d->stencil_bind(c->d, &s->op);
     const int depth = streamed && !code ? c->d->temporal_steps(c->d, s->steps, false) : s->steps;
     s->shape = field_shape_make(c->type, c->value[LADDER_STEPS_NX], c->value[LADDER_STEPS_NY], depth, depth);
-    ladder_moves(c, s->shape.nx * s->shape.ny, words_moved);
+    ladder_moves(c, s->shape.nx * s->shape.ny, streamed ? 2 : 2 * s->steps);
     c->flops = (double)c->size * s->steps * (2 * stencil_weights(STENCIL_STAR, 1) - 1);
     for (int i = 0; i < (streamed ? 2 : 3) && !code; i++) {
         code = ladder_alloc(c, where, s->shape.bytes, field[i]);

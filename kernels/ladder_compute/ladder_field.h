@@ -33,9 +33,10 @@ int ladder_field_pass(ladder_case *c); /* enqueue: the device's own */
 
 /* Time steps of a star of radius 1, from the random own cells of c->in to c->out. The state is, or begins
  * with, a ladder_field, and ghosts are `steps` deep, unless a plane is streamed: then it lies in pinned
- * memory, with ghosts as deep as the longest pass reads. work: words_moved for each cell. */
+ * memory, with ghosts as deep as the longest pass reads. work: a word read and one written
+ * for each cell, by each step (fusing passes that ceiling) or, streamed, in all. */
 enum { LADDER_STEPS_NX, LADDER_STEPS_NY, LADDER_STEPS, LADDER_STEPS_PARAMETERS };
-int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed, double words_moved);
+int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed);
 /* All ghosts that are at most `depth` cells away. */
 int ladder_steps_ghosts(device *d, const ladder_field *s, void *field, int64_t depth, device_stream *stream);
 
@@ -49,8 +50,6 @@ int ladder_field_verify(ladder_case *c, ladder_verdict *v);
 
 enum { LADDER_FUSED_STEPS_MAX = 12 };
 
-/* work: what single sweeps move, one word that each step reads and one that it writes: fusing passes that
- * ceiling */
 int ladder_fused_prepare(ladder_case *c);
 /* enqueue: one sweep after the other; the device's own fused sweeps */
 int ladder_fused_singly(ladder_case *c);

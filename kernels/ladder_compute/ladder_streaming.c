@@ -55,7 +55,7 @@ static int prepare(ladder_case *c)
                              { BOUNDARY_NEUMANN, 0 },
                              { BOUNDARY_DIRICHLET, -0.25 } };
     (void)ladder_state(c, sizeof(problem));
-    int code = ladder_steps_prepare(c, sides, true, 2);
+    int code = ladder_steps_prepare(c, sides, true);
     if (!code) code = make_device(c);
     return code ? code : make_window(c);
 }
