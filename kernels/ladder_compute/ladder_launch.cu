@@ -105,8 +105,7 @@ int run_copy(ladder_case *c)
 /* ---- the table ---- */
 
 const int64_t threads[] = { 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024 };
-const int64_t few[] = { 1, 2, 3, 4, 6, 8 };
-const int64_t loads[] = { 1, 2, 4, 8 };
+const int64_t few[] = { 1, 2, 3, 4, 6, 8 }, loads[] = { 1, 2, 4, 8 };
 
 template <int COUNT>
 constexpr ladder_rung copies(const char *name, const char *why, int variant, int parameter,

@@ -19,8 +19,6 @@ static int prepare(ladder_case *c)
     return ladder_open(c, c->value[N], 1);
 }
 
-static uint32_t word_at(int64_t i) { return (uint32_t)cell_bits_f32((float)ladder_cell(i)); }
-
 /* ---- stride ---- */
 
 static int stride_read(ladder_case *c)
@@ -38,7 +36,8 @@ static int verify_stride(ladder_case *c, ladder_verdict *v)
 {
     uint32_t wanted = 0;
 #pragma omp parallel for schedule(static) reduction(^ : wanted)
-    for (int64_t i = 0; i < c->size; i++) wanted ^= word_at(i * c->value[STRIDE]);
+    for (int64_t i = 0; i < c->size; i++)
+        wanted ^= (uint32_t)cell_bits_f32((float)ladder_cell(i * c->value[STRIDE]));
     return ladder_compare_number(c, "xor of the words", c->out, sizeof wanted, wanted, v);
 }
 
