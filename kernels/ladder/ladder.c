@@ -117,9 +117,9 @@ int ladder_verify_xor(ladder_case *c, ladder_verdict *v)
                                  fold(c->type, c->out_cells, false), v);
 }
 
-int ladder_verify_sum(ladder_case *c, const void *device_sum, size_t bytes, ladder_verdict *v)
+int ladder_verify_sum(ladder_case *c, size_t bytes, ladder_verdict *v)
 {
-    return ladder_compare_number(c, "sum", device_sum, bytes, fold(c->type, c->size, true), v);
+    return ladder_compare_number(c, "sum", c->out, bytes, fold(c->type, c->size, true), v);
 }
 
 int ladder_poison(ladder_case *c, void *device_data, size_t bytes)
@@ -152,11 +152,9 @@ static int64_t first_difference(dtype t, const void *found, int64_t first, int64
         const char *mine = (const char *)found + (size_t)at * word_bytes;
         answer(context, t, first + at, count, &wanted);
         if (memcmp(mine, &wanted, (size_t)count * word_bytes) == 0) continue;
-        int64_t i = 0;
-        while (memcmp(mine + (size_t)i * word_bytes, (char *)&wanted + (size_t)i * word_bytes, word_bytes) ==
-               0)
-            i++;
-        if (at + i < worst) worst = at + i;
+        size_t i = 0;
+        while (memcmp(mine + i * word_bytes, (char *)&wanted + i * word_bytes, word_bytes) == 0) i++;
+        if (at + (int64_t)i < worst) worst = at + (int64_t)i;
     }
     return worst;
 }
@@ -171,9 +169,8 @@ static int compare(ladder_case *c, const void *device_data, int64_t cells, answe
                         (cells < PIECE_CELLS ? (size_t)cells : PIECE_CELLS) * word_bytes, &piece);
     for (int64_t first = 0; !code && v->right && first < cells; first += PIECE_CELLS) {
         const int64_t count = cells - first < PIECE_CELLS ? cells - first : PIECE_CELLS;
-        code = d->copy(d, piece, (const char *)device_data + (size_t)first * word_bytes,
-                       (size_t)count * word_bytes, c->stream);
-        if (!code) code = d->stream_sync(d, c->stream);
+        code = ladder_fetch(c, piece, (const char *)device_data + (size_t)first * word_bytes,
+                            (size_t)count * word_bytes);
         if (code) break;
         const int64_t i = first_difference(c->type, piece, first, count, answer, context);
         if (i == count) continue;

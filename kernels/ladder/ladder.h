@@ -219,9 +219,8 @@ int ladder_verify_blocks(ladder_case *c, const void *block, size_t block_bytes, 
 /* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel
  * that only reads. */
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v);
-/* A word of 4 or 8 bytes on the device against the sum, mod 2^32 or 2^64, of the bit patterns of `size`
- * cells, taken as unsigned integers. */
-int ladder_verify_sum(ladder_case *c, const void *device_sum, size_t bytes, ladder_verdict *v);
+/* The same of 4 or 8 bytes against the sum, mod 2^32 or 2^64, of the bit patterns of `size` cells. */
+int ladder_verify_sum(ladder_case *c, size_t bytes, ladder_verdict *v);
 
 /* ---- the transpose, which two families climb (ladder_transpose.c) ---- */
 

@@ -63,10 +63,7 @@ static int enqueue(ladder_case *c)
     return 0;
 }
 
-static int verify(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_verify_sum(c, c->out, sizeof(uint64_t), v);
-}
+static int verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_sum(c, sizeof(uint64_t), v); }
 
 #define SUM(NAME, WHY, VARIANT) LADDER_ROW(NAME, WHY, prepare, enqueue, verify, "read"), .variant = VARIANT
 

@@ -1,5 +1,4 @@
 /* roofline: which of two limits holds each of weft's kernels? The lesson: docs/teaching/roofline.md. */
-#include "core/cell.h"
 #include "ladder_compute/ladder_field.h"
 
 /* The transpose's own prepare reads the first two. */

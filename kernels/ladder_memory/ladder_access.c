@@ -1,6 +1,5 @@
 /* access on the host: which lines does a core fetch, and what does it guess? The lesson:
  * docs/teaching/access.md. */
-#include "core/cell.h"
 #include "device/device_host.h"
 #include "ladder/ladder.h"
 

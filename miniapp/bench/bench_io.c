@@ -14,7 +14,6 @@
 
 #include "bench/bench_request.h"
 #include "bench/bench_world.h"
-#include "core/cell.h"
 #include "files/figure.h"
 #include "files/replace.h"
 #include "ranks/check.h"
