@@ -89,7 +89,7 @@ template <typename STEP, int STEPS> struct ladder_chain {
     }
     static int enqueue(ladder_case *c)
     {
-        return ladder_words(c, (unsigned)c->blocks, LADDER_CHAIN_THREADS, 0, ladder_chain_kernel<STEP, STEPS>,
+        return ladder_words(c, c->blocks, LADDER_CHAIN_THREADS, 0, ladder_chain_kernel<STEP, STEPS>,
                             (T)ladder_chain_factor, (T)ladder_chain_summand);
     }
     static int verify(ladder_case *c, ladder_verdict *v)

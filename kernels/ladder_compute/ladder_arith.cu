@@ -70,8 +70,8 @@ typedef ladder_chain<ladder_step_fma<float>, CHAIN_STEPS> straight; /* the same 
 
 template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)> int branch_enqueue(ladder_case *c)
 {
-    return ladder_words(c, (unsigned)c->blocks, THREADS, 0, KERNEL, (unsigned)c->value[GRANULARITY],
-                        even_line, odd_line);
+    return ladder_words(c, c->blocks, THREADS, 0, KERNEL, (unsigned)c->value[GRANULARITY], even_line,
+                        odd_line);
 }
 
 int branch_verify(ladder_case *c, ladder_verdict *v)
@@ -125,7 +125,7 @@ int spill_prepare(ladder_case *c)
 
 int spill_enqueue(ladder_case *c)
 {
-    return ladder_words(c, (unsigned)c->blocks, THREADS, 0, spill_for(c->value[BLOCKS]), spill_factor);
+    return ladder_words(c, c->blocks, THREADS, 0, spill_for(c->value[BLOCKS]), spill_factor);
 }
 
 int spill_verify(ladder_case *c, ladder_verdict *v)

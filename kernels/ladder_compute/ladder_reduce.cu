@@ -105,11 +105,10 @@ template <typename W> using kernel = void (*)(W *to, const W *data);
 
 template <kernel<word32> K32, kernel<word64> K64> int tree(ladder_case *c)
 {
-    const int64_t blocks = c->blocks;
     ladder_case first = *c, second = *c;
     first.out = second.in = state_of(c)->partial;
     const int code = ladder_kernel(&first, c->blocks, BLOCK, 0, K32, K64);
-    return code ? code : ladder_kernel(&second, 1, BLOCK, 0, finish<word32>, finish<word64>, blocks);
+    return code ? code : ladder_kernel(&second, 1, BLOCK, 0, finish<word32>, finish<word64>, c->blocks);
 }
 
 template <kernel<word32> K32, kernel<word64> K64> int atomics(ladder_case *c)
@@ -118,19 +117,15 @@ template <kernel<word32> K32, kernel<word64> K64> int atomics(ladder_case *c)
     return code ? code : ladder_kernel(c, c->blocks, BLOCK, 0, K32, K64);
 }
 
-template <typename W> cudaError_t cub_sum(const ladder_case *c, void *memory, size_t *bytes)
+template <typename W> cudaError_t cub_sum(const ladder_case *c)
 {
-    return cub::DeviceReduce::Sum(memory, *bytes, (const W *)c->in, (W *)c->out, padded_words(c),
-                                  device_cuda_stream(c->stream));
+    sums *s = state_of(c);
+    return cub::DeviceReduce::Sum(s->library, s->library_bytes, (const W *)c->in, (W *)c->out,
+                                  padded_words(c), device_cuda_stream(c->stream));
 }
 
 /* The first call, without memory of CUB's own, asks how much that is. */
-int run_library(ladder_case *c)
-{
-    sums *s = state_of(c);
-    return c->type == DTYPE_F32 ? cub_sum<word32>(c, s->library, &s->library_bytes)
-                                : cub_sum<word64>(c, s->library, &s->library_bytes);
-}
+int run_library(ladder_case *c) { return c->type == DTYPE_F32 ? cub_sum<word32>(c) : cub_sum<word64>(c); }
 
 /* ---- the problem ---- */
 

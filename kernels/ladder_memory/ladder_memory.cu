@@ -31,8 +31,7 @@ int transfer_prepare(ladder_case *c)
     int code = far_alloc(c, bytes, far);
     if (!code) code = ladder_alloc_random(c, c->out_cells, near);
     /* also the first touch of every page */
-    if (!code) code = c->d->copy(c->d, *far, *near, bytes, c->stream);
-    if (!code) code = c->d->stream_sync(c->d, c->stream);
+    if (!code) code = ladder_fetch(c, *far, *near, bytes);
     if (code) return code;
     if (!to_host) return ladder_poison(c, *near, bytes);
     memset(*far, 0xff, bytes);
