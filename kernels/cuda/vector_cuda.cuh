@@ -1,4 +1,4 @@
-/* Cells by their type: 16-byte vectors, the widest access of a thread, and the mirror value of cell.h. */
+/* Cells by their type: 16-byte vectors, the widest access of a thread, and mirror value and fma of cell.h. */
 #pragma once
 
 #include "core/cell.h"
@@ -60,3 +60,6 @@ template <typename LAUNCH> static inline cudaError_t by_type(dtype t, LAUNCH lau
 
 static __device__ __forceinline__ float mirror(float v, float u) { return cell_mirror_f32(v, u); }
 static __device__ __forceinline__ double mirror(double v, double u) { return cell_mirror_f64(v, u); }
+
+LINKAGE_BOTH float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
+LINKAGE_BOTH double fma_of(double a, double b, double c) { return cell_fma_f64(a, b, c); }

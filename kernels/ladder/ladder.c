@@ -5,11 +5,10 @@
  * compared by a team of threads: an answer of a gigabyte never stands in memory as a whole. */
 #include "ladder/ladder.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "core/cell.h"
 
 /* ---- what a point holds ---- */
 
@@ -29,10 +28,10 @@ int ladder_alloc(ladder_case *c, device_memory where, size_t bytes, void **out)
     return 0;
 }
 
-int ladder_alloc_random(ladder_case *c, int64_t cells, uint64_t seed, void **out)
+int ladder_alloc_random(ladder_case *c, int64_t cells, void **out)
 {
     const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, cells), out);
-    return code ? code : ladder_fill_random(c, *out, cells, seed);
+    return code ? code : ladder_fill_random(c, *out, 0, cells);
 }
 
 int ladder_alloc_poisoned(ladder_case *c, size_t bytes, void **out)
@@ -50,6 +49,7 @@ int ladder_alloc_zeroed(ladder_case *c, size_t bytes, void **out)
 void ladder_close(ladder_case *c)
 {
     device *d = c->d;
+    (void)d->synchronize(d);
     if (c->rung->destroy) c->rung->destroy(c);
     for (int i = 0; i < c->owned_count; i++) (void)d->free(d, c->owned[i].where, c->owned[i].memory);
     free(c->state);
@@ -62,7 +62,7 @@ void ladder_close(ladder_case *c)
 int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells)
 {
     c->out_cells = out_cells;
-    const int code = ladder_alloc_random(c, in_cells, LADDER_SEED, &c->in);
+    const int code = ladder_alloc_random(c, in_cells, &c->in);
     return code ? code : ladder_alloc_poisoned(c, ladder_bytes(c, out_cells), &c->out);
 }
 
@@ -79,43 +79,47 @@ int ladder_copy(ladder_case *c)
 
 /* ---- random data ---- */
 
-int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed)
+int ladder_fill_random(ladder_case *c, void *device_data, int64_t first, int64_t cells)
 {
     const field_shape row = { c->type, cells, 1, 0, 0, cells, 0, ladder_bytes(c, cells) };
-    const value v = { .kind = VALUE_RANDOM, .nx_global = cells, .ny_global = 1, .seed = seed };
-    return c->d->value_fill(c->d, &row, device_data, &v, field_own(&row), c->stream);
+    return ladder_fill_field(c, &row, device_data, field_own(&row), cells, first, 0);
 }
 
-void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint64_t seed)
+int ladder_fill_field(const ladder_case *c, const field_shape *f, void *field, box cells, int64_t nx,
+                      int64_t x_first, int64_t y_first)
 {
-    for (int64_t i = 0; i < cells; i++) ladder_put(t, host_data, i, cell_random(seed, (uint64_t)(first + i)));
+    const value v = { VALUE_RANDOM, nx, .x_first = x_first, .y_first = y_first, .seed = LADDER_SEED };
+    return c->d->value_fill(c->d, f, field, &v, cells, c->stream);
 }
 
-typedef struct folded {
-    uint32_t word_xor;
-    uint64_t cell_sum;
-} folded;
-
-static folded fold(dtype t, int64_t cells, uint64_t seed)
+void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells)
 {
-    uint32_t word_xor = 0;
-    uint64_t cell_sum = 0;
-#pragma omp parallel for schedule(static) reduction(^ : word_xor) reduction(+ : cell_sum)
+    for (int64_t i = 0; i < cells; i++) ladder_put(t, host_data, i, ladder_cell(first + i));
+}
+
+/* The sum of the bit patterns of the first cells, or the xor of their 32-bit words. */
+static uint64_t fold(dtype t, int64_t cells, bool summed)
+{
+    uint64_t all = 0, sum = 0;
+#pragma omp parallel for schedule(static) reduction(^ : all) reduction(+ : sum)
     for (int64_t i = 0; i < cells; i++) {
-        const double u = cell_random(seed, (uint64_t)i);
+        const double u = ladder_cell(i);
         const uint64_t bits = t == DTYPE_F32 ? cell_bits_f32((float)u) : cell_bits_f64(u);
-        word_xor ^= (uint32_t)bits ^ (uint32_t)(bits >> 32);
-        cell_sum += bits;
+        all ^= bits;
+        sum += bits;
     }
-    return (folded){ word_xor, cell_sum };
+    return summed ? sum : all ^ all >> 32;
 }
-
-uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed) { return fold(t, cells, seed).cell_sum; }
 
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v)
 {
-    const uint32_t wanted = fold(c->type, c->out_cells, LADDER_SEED).word_xor;
-    return ladder_compare_number(c, "xor of all words", c->out, sizeof wanted, wanted, v);
+    return ladder_compare_number(c, "xor of all words", c->out, sizeof(uint32_t),
+                                 fold(c->type, c->out_cells, false), v);
+}
+
+int ladder_verify_sum(ladder_case *c, size_t bytes, ladder_verdict *v)
+{
+    return ladder_compare_number(c, "sum", c->out, bytes, fold(c->type, c->size, true), v);
 }
 
 int ladder_poison(ladder_case *c, void *device_data, size_t bytes)
@@ -132,9 +136,12 @@ typedef union cells_any {
     double f64[LINE_CELLS];
 } cells_any;
 
+/* Writes the right cells first..first+count-1 to out; called by several threads at once. */
+typedef void answer_of(const void *context, dtype t, int64_t first, int64_t count, void *out);
+
 /* The first cell of a piece that differs, or cells. */
-static int64_t first_difference(dtype t, const void *found, int64_t first, int64_t cells,
-                                ladder_answer answer, const void *context)
+static int64_t first_difference(dtype t, const void *found, int64_t first, int64_t cells, answer_of *answer,
+                                const void *context)
 {
     const size_t word_bytes = dtype_bytes(t);
     int64_t worst = cells;
@@ -145,29 +152,25 @@ static int64_t first_difference(dtype t, const void *found, int64_t first, int64
         const char *mine = (const char *)found + (size_t)at * word_bytes;
         answer(context, t, first + at, count, &wanted);
         if (memcmp(mine, &wanted, (size_t)count * word_bytes) == 0) continue;
-        int64_t i = 0;
-        while (memcmp(mine + (size_t)i * word_bytes, (char *)&wanted + (size_t)i * word_bytes, word_bytes) ==
-               0)
-            i++;
-        if (at + i < worst) worst = at + i;
+        size_t i = 0;
+        while (memcmp(mine + i * word_bytes, (char *)&wanted + i * word_bytes, word_bytes) == 0) i++;
+        if (at + (int64_t)i < worst) worst = at + (int64_t)i;
     }
     return worst;
 }
 
-int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer,
+static int compare(ladder_case *c, const void *device_data, int64_t cells, answer_of *answer,
                    const void *context, ladder_verdict *v)
 {
     device *d = c->d;
     const size_t word_bytes = dtype_bytes(c->type);
     void *piece = NULL;
-    ladder_right(v);
     int code = d->alloc(d, DEVICE_MEMORY_PINNED,
                         (cells < PIECE_CELLS ? (size_t)cells : PIECE_CELLS) * word_bytes, &piece);
     for (int64_t first = 0; !code && v->right && first < cells; first += PIECE_CELLS) {
         const int64_t count = cells - first < PIECE_CELLS ? cells - first : PIECE_CELLS;
-        code = d->copy(d, piece, (const char *)device_data + (size_t)first * word_bytes,
-                       (size_t)count * word_bytes, c->stream);
-        if (!code) code = d->stream_sync(d, c->stream);
+        code = ladder_fetch(c, piece, (const char *)device_data + (size_t)first * word_bytes,
+                            (size_t)count * word_bytes);
         if (code) break;
         const int64_t i = first_difference(c->type, piece, first, count, answer, context);
         if (i == count) continue;
@@ -180,14 +183,31 @@ int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladde
     return code ? code : freed;
 }
 
-static void copy_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+static void random_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
-    ladder_random(t, out, first, count, LADDER_SEED);
+    ladder_random(t, out, *(const int64_t *)context + first, count);
 }
 
-int ladder_verify_copy(ladder_case *c, ladder_verdict *v)
+int ladder_compare_random(ladder_case *c, const void *device_data, int64_t first, int64_t cells,
+                          ladder_verdict *v)
 {
-    return ladder_compare(c, c->out, c->out_cells, copy_answer, NULL, v);
+    return compare(c, device_data, cells, random_answer, &first, v);
+}
+
+static void rung_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const ladder_case *c = context;
+    memset(out, 0xff, (size_t)count * dtype_bytes(t));
+    for (int64_t i = 0; i < count; i++) {
+        const double u = c->rung->answer(c, first + i);
+        if (!isnan(u)) ladder_put(t, out, i, u);
+    }
+}
+
+int ladder_verify_cells(ladder_case *c, ladder_verdict *v)
+{
+    if (!c->rung->answer) return ladder_compare_random(c, c->out, 0, c->out_cells, v);
+    return compare(c, c->out, c->out_cells, rung_answer, c, v);
 }
 
 typedef struct blocks {
@@ -207,7 +227,7 @@ static void blocks_answer(const void *context, dtype t, int64_t first, int64_t c
 int ladder_verify_blocks(ladder_case *c, const void *block, size_t block_bytes, ladder_verdict *v)
 {
     const blocks b = { block, (int64_t)(block_bytes / dtype_bytes(c->type)) };
-    return ladder_compare(c, c->out, c->out_cells, blocks_answer, &b, v);
+    return compare(c, c->out, c->out_cells, blocks_answer, &b, v);
 }
 
 int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes)
@@ -222,35 +242,11 @@ int ladder_compare_number(ladder_case *c, const char *what, const void *device_n
     uint64_t found = 0;
     const int code = ladder_fetch(c, &found, device_number, bytes);
     if (bytes == sizeof(uint32_t)) wanted = (uint32_t)wanted;
-    ladder_right(v);
     if (found != wanted)
         ladder_wrong(v, "the %s is %llx, not %llx", what, (unsigned long long)found,
                      (unsigned long long)wanted);
     return code;
 }
-
-typedef struct places {
-    const ladder_case *c;
-    ladder_source source;
-} places;
-
-static void places_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const places *p = context;
-    memset(out, 0xff, (size_t)count * dtype_bytes(t));
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t from = p->source(p->c, first + i);
-        if (from >= 0) ladder_put(t, out, i, cell_random(LADDER_SEED, (uint64_t)from));
-    }
-}
-
-int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v)
-{
-    const places p = { c, source };
-    return ladder_compare(c, c->out, c->out_cells, places_answer, &p, v);
-}
-
-void ladder_right(ladder_verdict *v) { *v = (ladder_verdict){ .right = true }; }
 
 void ladder_wrong(ladder_verdict *v, const char *format, ...)
 {

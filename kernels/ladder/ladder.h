@@ -71,11 +71,14 @@ typedef struct ladder_case {
     bool uneven;      /* the ranks' shares of the work differ, so that a slow one is no news */
     void *in, *out;   /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
-    int blocks;                           /* on a GPU, by ladder_open_blocks: the blocks of a launch */
+    int blocks;                           /* on a GPU: of a launch */
     void *state;                          /* prepare's own (ladder_state) */
     ladder_owned owned[LADDER_OWNED_MAX]; /* what ladder_close frees */
     int owned_count;
 } ladder_case;
+
+/* c->missing says why; 0, as prepare returns then. */
+#define ladder_missing(c, ...) (sentence_set(&(c)->missing, __VA_ARGS__), 0)
 
 typedef struct ladder_verdict {
     bool right;
@@ -85,15 +88,18 @@ typedef struct ladder_verdict {
 struct ladder_rung {
     const char *name;
     const char *why; /* what it shows, in about six words */
-    int variant;     /* for enqueue and prepare functions that serve several rungs */
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);
-    int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
-    void (*destroy)(ladder_case *c); /* NULL, or: gives back what ladder_close does not know of */
-    int (*before)(ladder_case *c);   /* NULL, or untimed: sets the stage anew before every repetition */
+    int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition; v is right so far */
+    const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
+    /* For ladder_verify_cells: the right cell i of c->out, which is rounded to the case's type; NaN: it stays
+     * poisoned. Called by several threads at once. NULL: random cell number i, as in c->in. */
+    double (*answer)(const ladder_case *c, int64_t i);
+    int variant;         /* for enqueue and prepare functions that serve several rungs */
     ladder_unit unit;
     ladder_clock clock;
-    const char *ceiling;       /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
+    void (*destroy)(ladder_case *c); /* NULL, or: gives back what ladder_close does not know of */
+    int (*before)(ladder_case *c);   /* NULL, or untimed: sets the stage anew before every repetition */
     const ladder_rung *beside; /* NULL, or one that does the same work in the shortest way, at each point */
     unsigned ignores;          /* bit i: the family's parameter i means nothing to this rung */
     int scan;                  /* index of the parameter that is scanned where scan_count > 0 */
@@ -111,13 +117,6 @@ static inline bool ladder_scans(const ladder_rung *r, int parameter)
     return r->scan_count > 0 && r->scan == parameter;
 }
 
-/* The common part of rungs that solve one problem in one way: for the builders of tables. */
-typedef struct ladder_way {
-    int (*prepare)(ladder_case *c);
-    int (*enqueue)(ladder_case *c);
-    int (*verify)(ladder_case *c, ladder_verdict *v);
-} ladder_way;
-
 typedef struct ladder_family {
     device_kind kind;
     const char *name;
@@ -132,18 +131,17 @@ typedef struct ladder_family {
     const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks);
 } ladder_family;
 
-/* Parts of a row of a table in C: what most rungs have, counted in bytes, and the values of a scan. */
+/* Parts of a row of a table: what most rungs have, counted in bytes, and the values of a scan. C++ takes
+ * members in the struct's order. */
 #define LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, VERIFY, CEILING) \
     .name = NAME, .why = WHY, .prepare = PREPARE, .enqueue = ENQUEUE, .verify = VERIFY, .ceiling = CEILING
 #define LADDER_SCAN(PARAMETER, VALUES) \
     .scan = PARAMETER, .scan_count = sizeof VALUES / sizeof VALUES[0], .scan_values = VALUES
 
 /* A family of tables, or of a file's tables `parameters` and `rungs`. F32, F64: the names of its types. */
-#define LADDER_FAMILY_OF(PARAMETERS, RUNGS, KIND, NAME, SHOWS, F32, F64, REFUSAL)                   \
-    {                                                                                               \
-        KIND, NAME, SHOWS, { F32, F64 }, PARAMETERS, sizeof PARAMETERS / sizeof *PARAMETERS, RUNGS, \
-            sizeof RUNGS / sizeof *RUNGS, REFUSAL                                                   \
-    }
+#define LADDER_FAMILY_OF(PARAMETERS, RUNGS, KIND, NAME, SHOWS, F32, F64, REFUSAL)                 \
+    { KIND, NAME, SHOWS, { F32, F64 }, PARAMETERS, sizeof PARAMETERS / sizeof *PARAMETERS, RUNGS, \
+      sizeof RUNGS / sizeof *RUNGS, REFUSAL }
 #define LADDER_FAMILY(...) LADDER_FAMILY_OF(parameters, rungs, __VA_ARGS__)
 
 /* One per family and kind of device, defined in the family's file. */
@@ -155,9 +153,15 @@ extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_acces
 
 /* ---- what families share ---- */
 
-/* Uniform in [-1, 1), a hash of seed and index: the host can tell any cell without the others. */
-int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed);
-void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint64_t seed);
+/* Cells number first, first + 1, .. of one row without end, uniform in [-1, 1), each a hash of its number:
+ * the host can tell any cell without the others. */
+enum { LADDER_SEED = 1 };
+static inline double ladder_cell(int64_t i) { return cell_random(LADDER_SEED, (uint64_t)i); }
+int ladder_fill_random(ladder_case *c, void *device_data, int64_t first, int64_t cells);
+/* In a field with rows of nx such cells, whose own cell (0,0) is at (x_first, y_first). */
+int ladder_fill_field(const ladder_case *c, const field_shape *f, void *field, box cells, int64_t nx,
+                      int64_t x_first, int64_t y_first);
+void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells);
 /* Cell i of an array of either type, as a double. */
 static inline double ladder_get(dtype t, const void *cells, int64_t i)
 {
@@ -174,33 +178,28 @@ static inline double ladder_fma_of(dtype t, double a, double b, double c)
 {
     return t == DTYPE_F32 ? (double)cell_fma_f32((float)a, (float)b, (float)c) : cell_fma_f64(a, b, c);
 }
-/* The sum mod 2^64 of the cells' bit patterns, taken as unsigned integers. */
-uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed);
 /* 0xff bytes, which are NaN: a cell that a rung does not write shows. */
 int ladder_poison(ladder_case *c, void *device_data, size_t bytes);
 
-/* Writes the right cells first..first+count-1 to out; called by several threads at once. */
-typedef void (*ladder_answer)(const void *context, dtype t, int64_t first, int64_t count, void *out);
-/* Waits for c->stream and compares bit by bit. */
-int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer,
-                   const void *context, ladder_verdict *v);
+/* Waits for c->stream and compares with random cells number first, first + 1, .., bit by bit. */
+int ladder_compare_random(ladder_case *c, const void *device_data, int64_t first, int64_t cells,
+                          ladder_verdict *v);
 /* Copies between the host's memory and the device's; waits. */
 int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes);
 /* Compares one number of 4 or 8 bytes on the device; what: "sum", say. */
 int ladder_compare_number(ladder_case *c, const char *what, const void *device_number, size_t bytes,
                           uint64_t wanted, ladder_verdict *v);
-void ladder_right(ladder_verdict *v);
 __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const char *format, ...);
 
 /* ---- what a point holds, until ladder_close ---- */
 
-/* Destroys what the rung made, then all that the functions below made. */
+/* Waits for the device, then destroys what the rung made, then all that the functions below made. */
 void ladder_close(ladder_case *c);
 /* c->state: zeroed, freed by ladder_close. */
 void *ladder_state(ladder_case *c, size_t bytes);
 int ladder_alloc(ladder_case *c, device_memory where, size_t bytes, void **out);
 /* In device memory: random cells of the case's type; poisoned bytes; zeros. */
-int ladder_alloc_random(ladder_case *c, int64_t cells, uint64_t seed, void **out);
+int ladder_alloc_random(ladder_case *c, int64_t cells, void **out);
 int ladder_alloc_poisoned(ladder_case *c, size_t bytes, void **out);
 int ladder_alloc_zeroed(ladder_case *c, size_t bytes, void **out);
 static inline size_t ladder_bytes(const ladder_case *c, int64_t cells)
@@ -209,30 +208,26 @@ static inline size_t ladder_bytes(const ladder_case *c, int64_t cells)
 }
 
 /* The usual problem: c->in holds random cells, c->out poisoned ones. */
-enum { LADDER_SEED = 1 };
 int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells);
 /* A repetition works on `cells` cells and moves `words` words for each of them: sets size and work. */
 void ladder_moves(ladder_case *c, int64_t cells, double words);
 /* Copies c->in to c->out, as many cells as that has (a rung's enqueue). */
 int ladder_copy(ladder_case *c);
-/* All of c->out against the first cells of c->in (a rung's verify), or against a block of whole cells that
- * repeats. */
-int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
+/* All of c->out against the rung's answer, as its verify, or against a block of whole cells that repeats. */
+int ladder_verify_cells(ladder_case *c, ladder_verdict *v);
 int ladder_verify_blocks(ladder_case *c, const void *block, size_t block_bytes, ladder_verdict *v);
-/* Cell i of c->out is cell source(c, i) of c->in, or poisoned still where that is negative. Called by several
- * threads at once. */
-typedef int64_t (*ladder_source)(const ladder_case *c, int64_t i);
-int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v);
 /* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel
  * that only reads. */
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v);
+/* The same of 4 or 8 bytes against the sum, mod 2^32 or 2^64, of the bit patterns of `size` cells. */
+int ladder_verify_sum(ladder_case *c, size_t bytes, ladder_verdict *v);
 
 /* ---- the transpose, which two families climb (ladder_transpose.c) ---- */
 
 /* A is (ny,nx), row-major, dense and random; B is (nx,ny) and must become A^T, bit by bit. */
 enum { LADDER_TRANSPOSE_NX, LADDER_TRANSPOSE_NY, LADDER_TRANSPOSE_PARAMETERS };
 int ladder_transpose_prepare(ladder_case *c); /* A is c->in, B is c->out; work: A read once, B written once */
-int ladder_transpose_verify(ladder_case *c, ladder_verdict *v);
+double ladder_transpose_answer(const ladder_case *c, int64_t i);
 int ladder_transpose_production(ladder_case *c); /* enqueue: the device's own transpose */
 
 LINKAGE_C_END

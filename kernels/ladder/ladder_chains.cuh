@@ -43,12 +43,10 @@ template <typename T, int CHAINS = LADDER_CHAINS> struct ladder_chains {
 /* Cells of that type for each block, whatever type was asked for; a step counts as two flops. */
 static inline int ladder_chain_open(ladder_case *c, dtype t, int cells, int steps)
 {
-    ladder_case own = *c;
-    own.type = t;
-    const size_t bytes = (size_t)cells * dtype_bytes(t);
-    const int code = ladder_open_blocks(c, LADDER_CHAIN_BLOCKS_PER_SM, bytes, bytes, cells);
+    c->type = t;
+    const int code = ladder_open_blocks(c, LADDER_CHAIN_BLOCKS_PER_SM, cells, cells);
     c->work *= 2.0 * steps;
-    return code ? code : ladder_fill_random(&own, c->in, cells, LADDER_SEED);
+    return code;
 }
 
 /* Compares with the host's chains; step(k, x) is what a step makes of cell k of a block. */
@@ -56,7 +54,7 @@ template <typename T, typename STEP>
 int ladder_chain_verify(ladder_case *c, int steps, STEP step, ladder_verdict *v)
 {
     T x[LADDER_CHAIN_CELLS];
-    ladder_random(sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64, x, 0, LADDER_CHAIN_CELLS, LADDER_SEED);
+    ladder_random(sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64, x, 0, LADDER_CHAIN_CELLS);
     for (int k = 0; k < LADDER_CHAIN_CELLS; k++)
         for (int i = 0; i < steps; i++) x[k] = step(k, x[k]);
     return ladder_verify_blocks(c, x, sizeof x, v);
@@ -69,7 +67,7 @@ const double ladder_chain_factor = 0.9990234375, ladder_chain_summand = 0.000976
 
 template <typename T> struct ladder_step_fma {
     typedef T cell;
-    static __host__ __device__ __forceinline__ T of(T x, T f, T s) { return ladder_fma(x, f, s); }
+    static __host__ __device__ __forceinline__ T of(T x, T f, T s) { return fma_of(x, f, s); }
 };
 
 template <typename STEP, int STEPS, typename T = typename STEP::cell>
@@ -82,25 +80,23 @@ __global__ void __launch_bounds__(LADDER_CHAIN_THREADS)
     cells.store(out);
 }
 
-template <typename STEP, int STEPS, typename T = typename STEP::cell> int ladder_chain_prepare(ladder_case *c)
-{
-    const dtype t = sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64;
-    return ladder_chain_open(c, t, LADDER_CHAIN_CELLS, STEPS);
-}
-
-template <typename STEP, int STEPS, typename T = typename STEP::cell> int ladder_chain_enqueue(ladder_case *c)
-{
-    return ladder_words(c, (unsigned)c->blocks, LADDER_CHAIN_THREADS, 0, ladder_chain_kernel<STEP, STEPS>,
-                        (T)ladder_chain_factor, (T)ladder_chain_summand);
-}
-
-template <typename STEP, int STEPS, typename T = typename STEP::cell>
-int ladder_chain_verify_steps(ladder_case *c, ladder_verdict *v)
-{
-    const auto step = [](int, T x) { return STEP::of(x, (T)ladder_chain_factor, (T)ladder_chain_summand); };
-    return ladder_chain_verify<T>(c, STEPS, step, v);
-}
-
-template <typename STEP, int STEPS>
-constexpr ladder_way ladder_chain = { ladder_chain_prepare<STEP, STEPS>, ladder_chain_enqueue<STEP, STEPS>,
-                                      ladder_chain_verify_steps<STEP, STEPS> };
+template <typename STEP, int STEPS> struct ladder_chain {
+    typedef typename STEP::cell T;
+    static int prepare(ladder_case *c)
+    {
+        const dtype t = sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64;
+        return ladder_chain_open(c, t, LADDER_CHAIN_CELLS, STEPS);
+    }
+    static int enqueue(ladder_case *c)
+    {
+        return ladder_words(c, c->blocks, LADDER_CHAIN_THREADS, 0, ladder_chain_kernel<STEP, STEPS>,
+                            (T)ladder_chain_factor, (T)ladder_chain_summand);
+    }
+    static int verify(ladder_case *c, ladder_verdict *v)
+    {
+        const auto step = [](int, T x) {
+            return STEP::of(x, (T)ladder_chain_factor, (T)ladder_chain_summand);
+        };
+        return ladder_chain_verify<T>(c, STEPS, step, v);
+    }
+};

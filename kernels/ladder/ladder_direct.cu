@@ -10,25 +10,18 @@
 #include "device/device_cuda.h"
 #include "ladder/ladder_direct.h"
 
-namespace
-{
+namespace {
 
 enum { STAGES = 4, STAGE_BYTES = 32 << 10, BLOCKS = 16 };
 
-/* ---- the questions, by a thread for each link ---- */
+/* ---- the two questions, by a thread for each link ---- */
 
-__global__ void begin_kernel(const __grid_constant__ ladder_links all, uint64_t n)
+template <bool ARRIVED> __global__ void tell_and_wait(const __grid_constant__ ladder_links all, uint64_t n)
 {
+    const auto flag = [](ladder_direct_flags *f) { return ARRIVED ? &f->arrived : &f->free; };
     const ladder_direct &l = all.of[threadIdx.x];
-    flag_release(&l.flags_there->free, n);
-    while (flag_acquire(&l.flags_here->free) < n) {}
-}
-
-__global__ void end_kernel(const __grid_constant__ ladder_links all, uint64_t n)
-{
-    const ladder_direct &l = all.of[threadIdx.x];
-    flag_release(&l.flags_there->arrived, n);
-    while (flag_acquire(&l.flags_here->arrived) < n) {}
+    flag_release(flag(l.flags_there), n);
+    while (flag_acquire(flag(l.flags_here)) < n) {}
 }
 
 /* ---- bulk stores ---- */
@@ -113,26 +106,23 @@ __global__ void __launch_bounds__(32) bulk_kernel(const __grid_constant__ ladder
 
 int ladder_direct_begin(const ladder_links *all, uint64_t n, device_stream *s)
 {
-    begin_kernel<<<1, all->count, 0, device_cuda_stream(s)>>>(*all, n);
+    tell_and_wait<false><<<1, all->count, 0, device_cuda_stream(s)>>>(*all, n);
     return cudaGetLastError();
 }
 
 int ladder_direct_end(const ladder_links *all, uint64_t n, device_stream *s)
 {
-    end_kernel<<<1, all->count, 0, device_cuda_stream(s)>>>(*all, n);
+    tell_and_wait<true><<<1, all->count, 0, device_cuda_stream(s)>>>(*all, n);
     return cudaGetLastError();
 }
 
 int ladder_direct_bulk(const ladder_links *all, uint64_t n, device_stream *s)
 {
     enum { SHARED_BYTES = STAGES * STAGE_BYTES };
-    int device, major;
-    cudaError_t e = cudaGetDevice(&device);
-    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    if (e == cudaSuccess && major < 9) return cudaErrorNotSupported;
     cudaFuncAttributes code;
-    if (e == cudaSuccess) e = cudaFuncGetAttributes(&code, bulk_kernel);
-    if (e == cudaSuccess && code.ptxVersion < 90) return cudaErrorNotSupported; /* built for older GPUs */
+    cudaError_t e = cudaFuncGetAttributes(&code, bulk_kernel);
+    /* the GPU is older, or this build is for older ones */
+    if (e == cudaSuccess && code.ptxVersion < 90) return cudaErrorNotSupported;
     if (e == cudaSuccess)
         e = cudaFuncSetAttribute(bulk_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
     if (e != cudaSuccess || all->count == 0) return device_cuda_checked(e);

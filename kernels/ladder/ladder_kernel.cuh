@@ -2,7 +2,7 @@
  * of tables. */
 #pragma once
 
-#include "core/cell.h"
+#include "cuda/vector_cuda.cuh"
 #include "device/device_cuda.h"
 #include "ladder/ladder.h"
 
@@ -31,12 +31,6 @@ int ladder_kernel(const ladder_case *c, dim3 grid, dim3 block, size_t shared_byt
     return cudaErrorInvalidValue;
 }
 
-/* ladder_verify_places as the verify of a rung. */
-template <ladder_source SOURCE> int ladder_by_places(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_verify_places(c, SOURCE, v);
-}
-
 /* Copies n words by blocks of LADDER_COPY_THREADS, LOADS words per thread: all are on their way before the
  * first store. */
 enum { LADDER_COPY_THREADS = 256 };
@@ -52,6 +46,14 @@ template <typename T, int LOADS> __global__ void ladder_copy_kernel(T *out, cons
         if (first + k * LADDER_COPY_THREADS < n) out[first + k * LADDER_COPY_THREADS] = u[k];
 }
 
+/* c->in to c->out in words of type V, one per thread. */
+template <typename V> int ladder_copy_vectors(ladder_case *c)
+{
+    const int64_t vectors = (int64_t)(ladder_bytes(c, c->out_cells) / sizeof(V));
+    return ladder_words(c, ladder_blocks(vectors, LADDER_COPY_THREADS), LADDER_COPY_THREADS, 0,
+                        ladder_copy_kernel<V, 1>, vectors);
+}
+
 /* The copy with 1, 2, 4 or 8 loads per thread, rounded up to one of these. */
 static inline int64_t ladder_copy_loads(int64_t asked) { return asked <= 2 ? asked : asked <= 4 ? 4 : 8; }
 template <typename T> void (*ladder_copy_of(int64_t asked))(T *, const T *, int64_t)
@@ -64,38 +66,16 @@ template <typename T> void (*ladder_copy_of(int64_t asked))(T *, const T *, int6
     }
 }
 
-/* SMs of the GPU times `each`. */
-static inline int ladder_per_sm(const ladder_case *c, int each, int *out)
-{
-    int sms = 0;
-    const int code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, c->d->ordinal);
-    *out = sms * each;
-    return code;
-}
+static inline int ladder_sms(const ladder_case *c) { return ((const device_cuda *)c->d)->processors; }
 
-/* The problem of a kernel whose blocks all do the same, blocks_per_sm of them on each SM: in_bytes of c->in,
- * block_bytes of c->out for each block, poisoned; either is NULL where it has no bytes. size, work: what one
- * block counts, times the blocks. */
-static inline int ladder_open_blocks(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_bytes,
-                                     int64_t size)
+/* The problem of a kernel whose blocks all do the same, blocks_per_sm of them on each SM: c->in holds what
+ * each block reads, c->out block_cells for each. size, work: the cells of c->out. */
+static inline int ladder_open_blocks(ladder_case *c, int blocks_per_sm, int64_t in_cells, int64_t block_cells)
 {
-    int code = ladder_per_sm(c, blocks_per_sm, &c->blocks);
-    c->out_cells = (int64_t)(c->blocks * block_bytes / dtype_bytes(c->type));
-    c->size = c->blocks * size;
+    c->blocks = blocks_per_sm * ladder_sms(c);
+    c->size = c->blocks * block_cells;
     c->work = (double)c->size;
-    if (!code && in_bytes > 0) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, in_bytes, &c->in);
-    if (code || block_bytes == 0) return code;
-    return ladder_alloc_poisoned(c, ladder_bytes(c, c->out_cells), &c->out);
-}
-
-/* One fma of either type. */
-static __host__ __device__ __forceinline__ float ladder_fma(float a, float b, float c)
-{
-    return cell_fma_f32(a, b, c);
-}
-static __host__ __device__ __forceinline__ double ladder_fma(double a, double b, double c)
-{
-    return cell_fma_f64(a, b, c);
+    return ladder_open(c, in_cells, c->size);
 }
 
 /* Fills an array of constant memory for each type; waits, as set-up may. */
@@ -113,29 +93,6 @@ int ladder_upload(ladder_case *c, const double *values, const float (&to32)[COUN
 }
 
 /* ---- rows of tables ---- */
-
-/* variant, ignores: as in ladder_rung. */
-constexpr ladder_rung ladder_row(const char *name, const char *why, ladder_way way, int variant = 0,
-                                 unsigned ignores = 0, const char *ceiling = "copy",
-                                 ladder_unit unit = LADDER_BYTES)
-{
-    ladder_rung r = {};
-    r.name = name, r.why = why;
-    r.prepare = way.prepare, r.enqueue = way.enqueue, r.verify = way.verify;
-    r.variant = variant, r.ignores = ignores;
-    r.ceiling = ceiling, r.unit = unit;
-    return r;
-}
-
-/* The same rung, measured at each value of a parameter. */
-template <int COUNT>
-constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
-{
-    r.scan = parameter;
-    r.scan_count = COUNT;
-    r.scan_values = values;
-    return r;
-}
 
 /* Every parameter but n, the first one, and those of which `takes` has the bit. */
 constexpr unsigned ladder_all_but(int parameters, unsigned takes) { return (1u << parameters) - 2 & ~takes; }

@@ -13,8 +13,7 @@
 #include "device/device_cuda.h"
 #include "device/library.h"
 
-namespace
-{
+namespace {
 
 enum { BLOCKS = 64, THREADS = 512, LOADS = 4, BLOCK_BYTES = 16 * THREADS * LOADS };
 

@@ -15,8 +15,7 @@
 #include "device/device_cuda.h"
 #include "device/library.h"
 
-namespace
-{
+namespace {
 
 #define CALLS(DO)                            \
     DO(nvshmemx_get_uniqueid)                \

@@ -16,7 +16,7 @@ struct step_literal { /* F2F, DFMA, F2F */
     typedef float cell;
     static __host__ __device__ __forceinline__ float of(float x, float f, float s)
     {
-        return (float)ladder_fma((double)x, (double)f, (double)s);
+        return (float)fma_of((double)x, (double)f, (double)s);
     }
 };
 
@@ -31,8 +31,6 @@ struct step_separate {
 #endif
     }
 };
-
-template <typename STEP> constexpr ladder_way chained = ladder_chain<STEP, CHAIN_STEPS>;
 
 /* ---- threads of a warp that part, and operands that do ---- */
 
@@ -68,15 +66,12 @@ __global__ void __launch_bounds__(THREADS)
 const float2 even_line = { (float)ladder_chain_factor, (float)ladder_chain_summand },
              odd_line = { 0.998046875f, -0.001953125f };
 
-int branch_prepare(ladder_case *c)
-{
-    return ladder_chain_open(c, DTYPE_F32, LADDER_CHAIN_CELLS, CHAIN_STEPS);
-}
+typedef ladder_chain<ladder_step_fma<float>, CHAIN_STEPS> straight; /* the same problem without branches */
 
 template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)> int branch_enqueue(ladder_case *c)
 {
-    return ladder_words(c, (unsigned)c->blocks, THREADS, 0, KERNEL, (unsigned)c->value[GRANULARITY],
-                        even_line, odd_line);
+    return ladder_words(c, c->blocks, THREADS, 0, KERNEL, (unsigned)c->value[GRANULARITY], even_line,
+                        odd_line);
 }
 
 int branch_verify(ladder_case *c, ladder_verdict *v)
@@ -88,9 +83,6 @@ int branch_verify(ladder_case *c, ladder_verdict *v)
     };
     return ladder_chain_verify<float>(c, CHAIN_STEPS, step, v);
 }
-
-template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)>
-constexpr ladder_way branched = { branch_prepare, branch_enqueue<KERNEL>, branch_verify };
 
 /* ---- registers that do not suffice ---- */
 
@@ -133,13 +125,13 @@ int spill_prepare(ladder_case *c)
 
 int spill_enqueue(ladder_case *c)
 {
-    return ladder_words(c, (unsigned)c->blocks, THREADS, 0, spill_for(c->value[BLOCKS]), spill_factor);
+    return ladder_words(c, c->blocks, THREADS, 0, spill_for(c->value[BLOCKS]), spill_factor);
 }
 
 int spill_verify(ladder_case *c, ladder_verdict *v)
 {
     float x[SPILL_CELLS];
-    ladder_random(DTYPE_F32, x, 0, SPILL_CELLS, LADDER_SEED);
+    ladder_random(DTYPE_F32, x, 0, SPILL_CELLS);
     for (int t = 0; t < THREADS; t++)
         for (int i = 0; i < SPILL_STEPS; i++)
             for (int k = 0; k < LIVE; k++)
@@ -147,26 +139,30 @@ int spill_verify(ladder_case *c, ladder_verdict *v)
     return ladder_verify_blocks(c, x, sizeof x, v);
 }
 
-constexpr ladder_way spilled = { spill_prepare, spill_enqueue, spill_verify };
-
 /* ---- the table ---- */
 
 const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 2, 4, 6 };
 
-constexpr ladder_rung flops(const char *name, const char *why, ladder_way way)
+template <typename STEP> constexpr ladder_rung chain(const char *name, const char *why)
 {
-    return ladder_row(name, why, way, 0, 0, "fma", LADDER_FLOPS);
+    typedef ladder_chain<STEP, CHAIN_STEPS> way;
+    return { LADDER_ROW(name, why, way::prepare, way::enqueue, way::verify, "fma"), .unit = LADDER_FLOPS };
 }
 
 const ladder_rung rungs[] = {
-    flops("float", "f32 multiply-adds, fused: fmad on", chained<ladder_step_fma<float>>),
-    flops("double", "the same in f64", chained<ladder_step_fma<double>>),
-    flops("literal", "f32 data, a constant without f", chained<step_literal>),
-    flops("fmadOff", "product and sum rounded one by one", chained<step_separate>),
-    ladder_scanned(GRANULARITY, group_sizes,
-                   flops("branch", "threads part in groups of granularity", branched<branch>)),
-    flops("select", "choose operands, not paths", branched<select>),
-    ladder_scanned(BLOCKS, blocks_of_sm, flops("spill", "launch bounds leave too few registers", spilled)),
+    chain<ladder_step_fma<float>>("float", "f32 multiply-adds, fused: fmad on"),
+    chain<ladder_step_fma<double>>("double", "the same in f64"),
+    chain<step_literal>("literal", "f32 data, a constant without f"),
+    chain<step_separate>("fmadOff", "product and sum rounded one by one"),
+    { LADDER_ROW("branch", "threads part in groups of granularity", straight::prepare, branch_enqueue<branch>,
+                 branch_verify, "fma"),
+      .unit = LADDER_FLOPS, LADDER_SCAN(GRANULARITY, group_sizes) },
+    { LADDER_ROW("select", "choose operands, not paths", straight::prepare, branch_enqueue<select>,
+                 branch_verify, "fma"),
+      .unit = LADDER_FLOPS },
+    { LADDER_ROW("spill", "launch bounds leave too few registers", spill_prepare, spill_enqueue, spill_verify,
+                 "fma"),
+      .unit = LADDER_FLOPS, LADDER_SCAN(BLOCKS, blocks_of_sm) },
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

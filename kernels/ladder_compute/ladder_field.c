@@ -1,7 +1,5 @@
 /* The answer is plain arithmetic, cell by cell and term by term, and takes nothing from the kernels that are
  * measured. Inputs are never read back: a cell's number follows from its index. */
-#include <string.h>
-
 #include "device/device_host.h"
 #include "ladder_compute/ladder_field.h"
 
@@ -17,22 +15,12 @@ static stencil make_stencil(dtype t, stencil_form form, int radius, bool has_pre
     return op;
 }
 
-int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out)
+int ladder_field_alloc(ladder_case *c, const field_shape *f, int first, void **out)
 {
-    const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
-    const value v = { .kind = VALUE_RANDOM,
-                      .nx_global = f->nx + 2 * f->depth_x,
-                      .ny_global = f->ny + 2 * f->depth_y,
-                      .x_first = f->depth_x,
-                      .y_first = f->depth_y,
-                      .seed = seed };
+    const box all = ladder_field_all(f);
     const int code = ladder_alloc_poisoned(c, f->bytes, out);
-    return code || seed == 0 ? code : c->d->value_fill(c->d, f, *out, &v, all, c->stream);
-}
-
-int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y)
-{
-    return (y + f->depth_y) * (f->nx + 2 * f->depth_x) + x + f->depth_x;
+    if (code || first == LADDER_FIELD_POISONED) return code;
+    return ladder_fill_field(c, f, *out, all, box_width(all), first + f->depth_x, f->depth_y);
 }
 
 /* ---- the pass ---- */
@@ -46,7 +34,7 @@ int ladder_field_prepare(ladder_case *c, field_shape shape, stencil_form form, i
     c->flops = (double)c->size * (2 * (stencil_weights(form, radius) + has_prev) - 1);
     int code = ladder_field_alloc(c, &shape, LADDER_FIELD_CUR, &c->in);
     if (!code && has_prev) code = ladder_field_alloc(c, &shape, LADDER_FIELD_PREV, &s->prev);
-    if (!code) code = ladder_field_alloc(c, &shape, 0, &c->out);
+    if (!code) code = ladder_field_alloc(c, &shape, LADDER_FIELD_POISONED, &c->out);
     return code ? code : c->d->stencil_bind(c->d, &s->op);
 }
 
@@ -59,13 +47,7 @@ int ladder_field_pass(ladder_case *c)
 
 /* ---- several time steps ---- */
 
-static int fill_own(device *d, const field_shape *f, void *field, device_stream *s)
-{
-    const value v = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = LADDER_SEED };
-    return d->value_fill(d, f, field, &v, field_own(f), s);
-}
-
-int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed, double words_moved)
+int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed)
 {
     ladder_field *s = c->state;
     const device_memory where = streamed ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
@@ -76,23 +58,21 @@ int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed, double w
     int code = c->d->stencil_bind(c->d, &s->op);
     const int depth = streamed && !code ? c->d->temporal_steps(c->d, s->steps, false) : s->steps;
     s->shape = field_shape_make(c->type, c->value[LADDER_STEPS_NX], c->value[LADDER_STEPS_NY], depth, depth);
-    ladder_moves(c, s->shape.nx * s->shape.ny, words_moved);
+    ladder_moves(c, s->shape.nx * s->shape.ny, streamed ? 2 : 2 * s->steps);
     c->flops = (double)c->size * s->steps * (2 * stencil_weights(STENCIL_STAR, 1) - 1);
     for (int i = 0; i < (streamed ? 2 : 3) && !code; i++) {
         code = ladder_alloc(c, where, s->shape.bytes, field[i]);
         if (!code) code = ladder_poison(c, *field[i], s->shape.bytes);
     }
-    return code ? code : fill_own(c->d, &s->shape, c->in, c->stream);
+    return code ? code : ladder_fill_field(c, &s->shape, c->in, field_own(&s->shape), s->shape.nx, 0, 0);
 }
 
 int ladder_steps_ghosts(device *d, const ladder_field *s, void *field, int64_t depth, device_stream *stream)
 {
     const field_shape *f = &s->shape;
-    const box boxes[] = { { -depth, 0, 0, f->ny },
-                          { f->nx, f->nx + depth, 0, f->ny },
-                          { -depth, f->nx + depth, -depth, 0 },
-                          { -depth, f->nx + depth, f->ny, f->ny + depth } };
-    return d->boundary_fill(d, f, field, &s->sides, boxes, 4, stream);
+    box ghosts[4];
+    const int boxes = box_shell(box_make(-depth, f->nx + depth, -depth, f->ny + depth), field_own(f), ghosts);
+    return d->boundary_fill(d, f, field, &s->sides, ghosts, boxes, stream);
 }
 
 /* ---- the answer ---- */
@@ -128,12 +108,6 @@ static void plain_sweep(const ladder_field *s, void *next, const void *cur, cons
     }
 }
 
-/* Cells of the host's allocation. */
-static void host_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    memcpy(out, (const char *)context + (size_t)first * dtype_bytes(t), (size_t)count * dtype_bytes(t));
-}
-
 int ladder_field_verify(ladder_case *c, ladder_verdict *v)
 {
     static const ladder_rung none;
@@ -143,10 +117,10 @@ int ladder_field_verify(ladder_case *c, ladder_verdict *v)
     const size_t word = dtype_bytes(f->type), pitch = (size_t)f->pitch * word;
     ladder_case host = { .rung = &none, .d = device_host_create(0), .type = c->type };
     void *now = NULL, *then = NULL, *prev = NULL;
-    int code = ladder_field_alloc(&host, f, pass ? LADDER_FIELD_CUR : 0, &now);
+    int code = ladder_field_alloc(&host, f, pass ? LADDER_FIELD_CUR : LADDER_FIELD_POISONED, &now);
     if (!code && s->prev) code = ladder_field_alloc(&host, f, LADDER_FIELD_PREV, &prev);
-    if (!code) code = ladder_field_alloc(&host, f, 0, &then);
-    if (!code && !pass) code = fill_own(host.d, f, now, NULL);
+    if (!code) code = ladder_field_alloc(&host, f, LADDER_FIELD_POISONED, &then);
+    if (!code && !pass) code = ladder_fill_field(&host, f, now, field_own(f), f->nx, 0, 0);
     for (int i = 0; i < (pass ? 1 : s->steps) && !code; i++) {
         if (!pass) code = ladder_steps_ghosts(host.d, s, now, s->op.radius, NULL);
         plain_sweep(s, then, now, prev);
@@ -158,8 +132,8 @@ int ladder_field_verify(ladder_case *c, ladder_verdict *v)
         (void)host.d->copy_rows(host.d, field_at(f, then, 0, 0), pitch, field_at(f, now, 0, 0), pitch,
                                 (size_t)f->nx * word, (size_t)f->ny, NULL);
     }
-    if (!code)
-        code = ladder_compare(c, c->out, (int64_t)(f->bytes / word), host_answer, pass ? now : then, v);
+    c->out_cells = (int64_t)(f->bytes / word);
+    if (!code) code = ladder_verify_blocks(c, pass ? now : then, f->bytes, v);
     ladder_close(&host);
     device_destroy(&host.d);
     return code;

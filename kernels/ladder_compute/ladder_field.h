@@ -6,9 +6,13 @@
 
 LINKAGE_C_BEGIN
 
-/* Seeds: of the level that a pass reads, and of the one before. A cell's number follows from its row-major
- * index in the field with its ghosts. */
-enum { LADDER_FIELD_CUR = LADDER_SEED, LADDER_FIELD_PREV = 22 };
+static inline box ladder_field_all(const field_shape *f)
+{
+    return box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
+}
+/* The random cells of the level that a pass reads, and of the one before, begin with these numbers; others
+ * follow in the row-major order of the field with its ghosts. */
+enum { LADDER_FIELD_POISONED = -1, LADDER_FIELD_CUR = 0, LADDER_FIELD_PREV = 1 << 30 };
 
 typedef struct ladder_field {
     field_shape shape;
@@ -19,9 +23,8 @@ typedef struct ladder_field {
     void *between; /* of fused: the steps between the first and the last go to it and to c->out in turn */
 } ladder_field;
 
-/* Random cells of that seed, or poisoned ones where it is 0. */
-int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out);
-int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
+/* Random cells from that number on, or poisoned ones. */
+int ladder_field_alloc(ladder_case *c, const field_shape *f, int first, void **out);
 
 /* A pass as a rung, whose state is a ladder_field: from c->in, and prev, to c->out. work: the words of the
  * levels that are read, and of the one written; flops: one product, and two for each fma after it. */
@@ -30,9 +33,10 @@ int ladder_field_pass(ladder_case *c); /* enqueue: the device's own */
 
 /* Time steps of a star of radius 1, from the random own cells of c->in to c->out. The state is, or begins
  * with, a ladder_field, and ghosts are `steps` deep, unless a plane is streamed: then it lies in pinned
- * memory, with ghosts as deep as the longest pass reads. work: words_moved for each cell. */
+ * memory, with ghosts as deep as the longest pass reads. work: a word read and one written
+ * for each cell, by each step (fusing passes that ceiling) or, streamed, in all. */
 enum { LADDER_STEPS_NX, LADDER_STEPS_NY, LADDER_STEPS, LADDER_STEPS_PARAMETERS };
-int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed, double words_moved);
+int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed);
 /* All ghosts that are at most `depth` cells away. */
 int ladder_steps_ghosts(device *d, const ladder_field *s, void *field, int64_t depth, device_stream *stream);
 
@@ -46,8 +50,6 @@ int ladder_field_verify(ladder_case *c, ladder_verdict *v);
 
 enum { LADDER_FUSED_STEPS_MAX = 12 };
 
-/* work: what single sweeps move, one word that each step reads and one that it writes: fusing passes that
- * ceiling */
 int ladder_fused_prepare(ladder_case *c);
 /* enqueue: one sweep after the other; the device's own fused sweeps */
 int ladder_fused_singly(ladder_case *c);

@@ -5,8 +5,7 @@ int ladder_fused_prepare(ladder_case *c)
 {
     const boundary_side periodic = { BOUNDARY_PERIODIC, 0 };
     (void)ladder_state(c, sizeof(ladder_field));
-    return ladder_steps_prepare(c, (boundary){ periodic, periodic, periodic, periodic }, false,
-                                2 * (double)c->value[LADDER_STEPS]);
+    return ladder_steps_prepare(c, (boundary){ periodic, periodic, periodic, periodic }, false);
 }
 
 /* The field that pass number `left` before the last writes: the last one's is c->out. */

@@ -1,5 +1,4 @@
 /* fused: how is a copy exceeded, by several time steps in one pass? The lesson: docs/teaching/fused.md. */
-#include "cuda/vector_cuda.cuh"
 #include "ladder/ladder_kernel.cuh"
 #include "ladder_compute/ladder_field.h"
 
@@ -8,11 +7,7 @@ namespace {
 enum { CHUNK_ROWS = 512, POINTS = 5, TILE = 32, TILE_THREADS = 256, COLUMNS = 4 };
 enum { TILES, STRIPS }; /* a rung's variant */
 
-__constant__ float weight_f32[POINTS];
-__constant__ double weight_f64[POINTS];
-template <typename T> __device__ __forceinline__ T weight(int i);
-template <> __device__ __forceinline__ float weight<float>(int i) { return weight_f32[i]; }
-template <> __device__ __forceinline__ double weight<double>(int i) { return weight_f64[i]; }
+template <typename T> __constant__ T weight[POINTS];
 
 template <typename T, int STEPS>
 __global__ void __launch_bounds__(TILE_THREADS)
@@ -31,11 +26,11 @@ __global__ void __launch_bounds__(TILE_THREADS)
         __syncthreads();
         for (int i = (int)threadIdx.x; i < width * width; i += TILE_THREADS) {
             const int at = (margin + i / width) * WIDTH + margin + i % width;
-            T sum = weight<T>(0) * now[at - 1];
-            sum = ladder_fma(weight<T>(1), now[at + 1], sum);
-            sum = ladder_fma(weight<T>(2), now[at - WIDTH], sum);
-            sum = ladder_fma(weight<T>(3), now[at + WIDTH], sum);
-            then[at] = ladder_fma(weight<T>(4), now[at], sum);
+            T sum = weight<T>[0] * now[at - 1];
+            sum = fma_of(weight<T>[1], now[at + 1], sum);
+            sum = fma_of(weight<T>[2], now[at - WIDTH], sum);
+            sum = fma_of(weight<T>[3], now[at + WIDTH], sum);
+            then[at] = fma_of(weight<T>[4], now[at], sum);
         }
         T *const swap = now;
         now = then, then = swap;
@@ -45,17 +40,6 @@ __global__ void __launch_bounds__(TILE_THREADS)
         const int64_t x = x0 + STEPS + i % TILE, y = y0 + STEPS + i / TILE;
         if (x < nx && y < ny) next[y * pitch + x] = now[(STEPS + i / TILE) * WIDTH + STEPS + i % TILE];
     }
-}
-
-template <typename T>
-int launch_pass(ladder_case *c, void (*kernel)(T *, const T *, int64_t, int64_t, int64_t), int stored_x,
-                int stored_y, int threads, size_t shared_bytes)
-{
-    const field_shape *f = &((const ladder_field *)c->state)->shape;
-    const dim3 grid(ladder_blocks(f->nx, stored_x), ladder_blocks(f->ny, stored_y));
-    kernel<<<grid, threads, shared_bytes, device_cuda_stream(c->stream)>>>(
-        (T *)field_at(f, c->out, 0, 0), (const T *)field_at(f, c->in, 0, 0), f->pitch, f->nx, f->ny);
-    return cudaGetLastError();
 }
 
 template <int STEPS> constexpr int HALO = (STEPS + COLUMNS - 1) / COLUMNS *COLUMNS; /* whole lanes */
@@ -82,11 +66,11 @@ __global__ void __launch_bounds__(32) strip(T *next, const T *cur, int64_t pitch
                     right = __shfl_down_sync(~0u, here[level][0], 1);
 #pragma unroll
             for (int v = 0; v < COLUMNS; v++) {
-                T sum = weight<T>(0) * (v == 0 ? left : here[level][v - 1]);
-                sum = ladder_fma(weight<T>(1), v == COLUMNS - 1 ? right : here[level][v + 1], sum);
-                sum = ladder_fma(weight<T>(2), above[level][v], sum);
-                sum = ladder_fma(weight<T>(3), below[v], sum);
-                above[level][v] = ladder_fma(weight<T>(4), here[level][v], sum);
+                T sum = weight<T>[0] * (v == 0 ? left : here[level][v - 1]);
+                sum = fma_of(weight<T>[1], v == COLUMNS - 1 ? right : here[level][v + 1], sum);
+                sum = fma_of(weight<T>[2], above[level][v], sum);
+                sum = fma_of(weight<T>[3], below[v], sum);
+                above[level][v] = fma_of(weight<T>[4], here[level][v], sum);
             }
 #pragma unroll
             /* the queue moves on: what was computed arrives at the next level */
@@ -104,23 +88,22 @@ __global__ void __launch_bounds__(32) strip(T *next, const T *cur, int64_t pitch
     }
 }
 
-template <typename T, int STEPS> int launch(ladder_case *c)
+/* The kernels take the addresses of own cell (0,0). */
+template <int STEPS> int launch(const ladder_case *c)
 {
-    constexpr size_t tile_bytes = 2 * (TILE + 2 * STEPS) * (TILE + 2 * STEPS) * sizeof(T);
-    return c->rung->variant == TILES
-               ? launch_pass<T>(c, tile<T, STEPS>, TILE, TILE, TILE_THREADS, tile_bytes)
-               : launch_pass<T>(c, strip<T, STEPS>, 32 * COLUMNS - 2 * HALO<STEPS>, CHUNK_ROWS, 32, 0);
-}
-
-template <typename T> int launch_steps(ladder_case *c)
-{
-    switch (c->value[LADDER_STEPS]) {
-    case 1: return launch<T, 1>(c);
-    case 2: return launch<T, 2>(c);
-    case 4: return launch<T, 4>(c);
-    case 8: return launch<T, 8>(c);
-    }
-    return cudaErrorInvalidValue;
+    constexpr int TILE_CELLS = (TILE + 2 * STEPS) * (TILE + 2 * STEPS),
+                  STRIP = 32 * COLUMNS - 2 * HALO<STEPS>;
+    const field_shape *f = &((const ladder_field *)c->state)->shape;
+    const dim3 tiles(ladder_blocks(f->nx, TILE), ladder_blocks(f->ny, TILE)),
+        strips(ladder_blocks(f->nx, STRIP), ladder_blocks(f->ny, CHUNK_ROWS));
+    ladder_case own = *c;
+    own.out = field_at(f, c->out, 0, 0);
+    own.in = field_at(f, c->in, 0, 0);
+    if (c->rung->variant == STRIPS)
+        return ladder_kernel(&own, strips, 32, 0, strip<float, STEPS>, strip<double, STEPS>, f->pitch, f->nx,
+                             f->ny);
+    return ladder_kernel(&own, tiles, TILE_THREADS, 2 * ladder_bytes(c, TILE_CELLS), tile<float, STEPS>,
+                         tile<double, STEPS>, f->pitch, f->nx, f->ny);
 }
 
 int run_once(ladder_case *c)
@@ -128,39 +111,42 @@ int run_once(ladder_case *c)
     const ladder_field *of = (const ladder_field *)c->state;
     const int code = ladder_steps_ghosts(c->d, of, c->in, of->steps, c->stream);
     if (code) return code;
-    return c->type == DTYPE_F32 ? launch_steps<float>(c) : launch_steps<double>(c);
+    switch (of->steps) {
+    case 1: return launch<1>(c);
+    case 2: return launch<2>(c);
+    case 4: return launch<4>(c);
+    case 8: return launch<8>(c);
+    }
+    return cudaErrorInvalidValue;
 }
 
 int prepare_once(ladder_case *c)
 {
     const int64_t steps = c->value[LADDER_STEPS];
-    if (steps != 1 && steps != 2 && steps != 4 && steps != 8) {
-        sentence_set(&c->missing, "written for 1, 2, 4 or 8 steps");
-        return 0;
-    }
+    if (steps != 1 && steps != 2 && steps != 4 && steps != 8)
+        return ladder_missing(c, "written for 1, 2, 4 or 8 steps");
     const int code = ladder_fused_prepare(c);
     if (code) return code;
-    return ladder_upload(c, ((const ladder_field *)c->state)->op.weight, weight_f32, weight_f64);
+    return ladder_upload(c, ((const ladder_field *)c->state)->op.weight, weight<float>, weight<double>);
 }
 
 const int64_t once_steps[] = { 1, 2, 4, 8 }, steps[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12 };
 
-template <int COUNT>
-constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant,
-                           const int64_t (&values)[COUNT])
+constexpr ladder_rung once(const char *name, const char *why, int variant)
 {
-    return ladder_scanned(LADDER_STEPS, values, ladder_row(name, why, way, variant));
+    return { LADDER_ROW(name, why, prepare_once, run_once, ladder_field_verify, "copy"), .variant = variant,
+             LADDER_SCAN(LADDER_STEPS, once_steps) };
 }
 
-constexpr ladder_way singly = { ladder_fused_prepare, ladder_fused_singly, ladder_field_verify },
-                     once = { prepare_once, run_once, ladder_field_verify },
-                     production = { ladder_fused_prepare, ladder_fused_production, ladder_field_verify };
-
 const ladder_rung rungs[] = {
-    rung("singly", "one pass over memory per step", singly, 0, steps),
-    rung("tile", "a block's tile, overlapped, in shared memory", once, TILES, once_steps),
-    rung("strip", "a warp walks, all levels in registers", once, STRIPS, once_steps),
-    rung("production", "weft's own: rows asked for ahead", production, 0, steps),
+    { LADDER_ROW("singly", "one pass over memory per step", ladder_fused_prepare, ladder_fused_singly,
+                 ladder_field_verify, "copy"),
+      LADDER_SCAN(LADDER_STEPS, steps) },
+    once("tile", "a block's tile, overlapped, in shared memory", TILES),
+    once("strip", "a warp walks, all levels in registers", STRIPS),
+    { LADDER_ROW("production", "weft's own: rows asked for ahead", ladder_fused_prepare,
+                 ladder_fused_production, ladder_field_verify, "copy"),
+      LADDER_SCAN(LADDER_STEPS, steps) },
 };
 
 const ladder_parameter parameters[LADDER_STEPS_PARAMETERS] = {

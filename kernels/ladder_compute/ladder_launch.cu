@@ -105,25 +105,21 @@ int run_copy(ladder_case *c)
 /* ---- the table ---- */
 
 const int64_t threads[] = { 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024 };
-const int64_t few[] = { 1, 2, 3, 4, 6, 8 };
-const int64_t loads[] = { 1, 2, 4, 8 };
+const int64_t few[] = { 1, 2, 3, 4, 6, 8 }, loads[] = { 1, 2, 4, 8 };
 
 template <int COUNT>
 constexpr ladder_rung copies(const char *name, const char *why, int variant, int parameter,
                              const int64_t (&values)[COUNT], unsigned also = 0)
 {
-    const ladder_rung r = ladder_row(name, why, { prepare_copy, run_copy, ladder_verify_copy }, variant,
-                                     ladder_all_but(PARAMETERS, 1u << parameter | also));
-    return ladder_scanned(parameter, values, r);
+    return { LADDER_ROW(name, why, prepare_copy, run_copy, ladder_verify_cells, "copy"), .variant = variant,
+             .ignores = ladder_all_but(PARAMETERS, 1u << parameter | also), LADDER_SCAN(parameter, values) };
 }
 
 constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(ladder_case *),
                              ladder_clock clock)
 {
-    ladder_rung r = ladder_row(name, why, { prepare_count, enqueue, verify_count }, 0, (1u << PARAMETERS) - 1,
-                               nullptr, LADDER_CALLS);
-    r.clock = clock;
-    return r;
+    return { LADDER_ROW(name, why, prepare_count, enqueue, verify_count, nullptr), .unit = LADDER_CALLS,
+             .clock = clock, .ignores = (1u << PARAMETERS) - 1 };
 }
 
 const ladder_rung rungs[] = {

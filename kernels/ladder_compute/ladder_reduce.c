@@ -5,19 +5,14 @@
 typedef enum keeping { ATOMIC, SIDE_BY_SIDE, LINES_APART, IN_REGISTERS } keeping;
 enum { LINE_WORDS = FIELD_ALIGN_BYTES / 8, ATOMIC_EVERY = 16 };
 
-/* c->out: LINE_WORDS for each thread, volatile: kept in memory, as a shared structure's member would be; then
- * the sum. */
-static uint64_t *sum_of(const ladder_case *c)
-{
-    return (uint64_t *)c->out + (ptrdiff_t)c->d->threads * LINE_WORDS;
-}
-
+/* c->out: a line for the sum, then one for each thread, volatile: kept in memory, as a shared structure's
+ * member would be. */
 static int prepare(ladder_case *c)
 {
     ladder_moves(c, c->value[0], 1);
     const int code =
         ladder_alloc(c, DEVICE_MEMORY_DEVICE, ((size_t)c->d->threads + 1) * FIELD_ALIGN_BYTES, &c->out);
-    return code ? code : ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
+    return code ? code : ladder_alloc_random(c, c->size, &c->in);
 }
 
 static inline uint64_t word(dtype t, const void *words, int64_t i)
@@ -55,7 +50,7 @@ static int enqueue(ladder_case *c)
     {
         const int me = omp_get_thread_num();
         const box part = device_host_part(all);
-        uint64_t *own = (uint64_t *)c->out + (ptrdiff_t)me * (k == LINES_APART ? LINE_WORDS : 1);
+        uint64_t *own = (uint64_t *)c->out + LINE_WORDS + (ptrdiff_t)me * (k == LINES_APART ? LINE_WORDS : 1);
         if (k == IN_REGISTERS) add(&total, sum_in_register(c->type, c->in, part.x0, part.x1));
         else if (k != ATOMIC) add(&total, sum_in_memory(c->type, c->in, part.x0, part.x1, own));
         else
@@ -64,26 +59,19 @@ static int enqueue(ladder_case *c)
                 add(&total, sum_in_register(c->type, c->in, i, to));
             }
     }
-    *sum_of(c) = total;
+    *(uint64_t *)c->out = total;
     return 0;
 }
 
-static int verify(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_compare_number(c, "sum", sum_of(c), sizeof(uint64_t),
-                                 ladder_random_sum(c->type, c->size, LADDER_SEED), v);
-}
+static int verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_sum(c, sizeof(uint64_t), v); }
 
-#define SUM(NAME, WHY, VARIANT)                                                     \
-    {                                                                               \
-        LADDER_ROW(NAME, WHY, prepare, enqueue, verify, "read"), .variant = VARIANT \
-    }
+#define SUM(NAME, WHY, VARIANT) LADDER_ROW(NAME, WHY, prepare, enqueue, verify, "read"), .variant = VARIANT
 
 static const ladder_rung rungs[] = {
-    SUM("atomic", "one word, an atomic every 16 words", ATOMIC),
-    SUM("sideBySide", "own words in one line: false sharing", SIDE_BY_SIDE),
-    SUM("linesApart", "own lines, in memory", LINES_APART),
-    SUM("registers", "one register each, vectorised", IN_REGISTERS),
+    { SUM("atomic", "one word, an atomic every 16 words", ATOMIC) },
+    { SUM("sideBySide", "own words in one line: false sharing", SIDE_BY_SIDE) },
+    { SUM("linesApart", "own lines, in memory", LINES_APART) },
+    { SUM("registers", "one register each, vectorised", IN_REGISTERS) },
 };
 
 static const ladder_parameter parameters[] = {

@@ -14,13 +14,13 @@ typedef unsigned long long word64; /* atomicAdd's own type */
 
 /* A case's state. c->in holds the words, padded with zeros to whole chunks; c->out the result. */
 typedef struct sums {
-    int64_t padded_words;
     void *partial; /* one word for each block */
     void *library; /* CUB's own memory */
     size_t library_bytes;
 } sums;
 
 sums *state_of(const ladder_case *c) { return (sums *)c->state; }
+int64_t padded_words(const ladder_case *c) { return (int64_t)c->blocks * CHUNK; }
 
 /* The sum of a thread's words. All loads are independent: they are on their way before the first addition. */
 template <typename W> __device__ __forceinline__ W sum_of_thread(const W *data)
@@ -50,8 +50,7 @@ template <typename W> __global__ void in_shared(W *partial, const W *data)
     if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-/* ---- a tree in registers: lanes of a warp read each other's, and one word per warp meets in shared memory
- * ---- */
+/* ---- a tree in registers: lanes read each other's, and one word per warp meets in shared memory ---- */
 
 template <typename W> __device__ __forceinline__ W sum_of_block(W u)
 {
@@ -106,33 +105,27 @@ template <typename W> using kernel = void (*)(W *to, const W *data);
 
 template <kernel<word32> K32, kernel<word64> K64> int tree(ladder_case *c)
 {
-    const int64_t blocks = state_of(c)->padded_words / CHUNK;
     ladder_case first = *c, second = *c;
     first.out = second.in = state_of(c)->partial;
-    const int code = ladder_kernel(&first, (unsigned)blocks, BLOCK, 0, K32, K64);
-    return code ? code : ladder_kernel(&second, 1, BLOCK, 0, finish<word32>, finish<word64>, blocks);
+    const int code = ladder_kernel(&first, c->blocks, BLOCK, 0, K32, K64);
+    return code ? code : ladder_kernel(&second, 1, BLOCK, 0, finish<word32>, finish<word64>, c->blocks);
 }
 
 template <kernel<word32> K32, kernel<word64> K64> int atomics(ladder_case *c)
 {
-    const unsigned blocks = (unsigned)(state_of(c)->padded_words / CHUNK);
     const int code = c->d->fill_bytes(c->d, c->out, 0, sizeof(word64), c->stream);
-    return code ? code : ladder_kernel(c, blocks, BLOCK, 0, K32, K64);
+    return code ? code : ladder_kernel(c, c->blocks, BLOCK, 0, K32, K64);
 }
 
-template <typename W> cudaError_t cub_sum(const ladder_case *c, void *memory, size_t *bytes)
+template <typename W> cudaError_t cub_sum(const ladder_case *c)
 {
-    return cub::DeviceReduce::Sum(memory, *bytes, (const W *)c->in, (W *)c->out, state_of(c)->padded_words,
-                                  device_cuda_stream(c->stream));
+    sums *s = state_of(c);
+    return cub::DeviceReduce::Sum(s->library, s->library_bytes, (const W *)c->in, (W *)c->out,
+                                  padded_words(c), device_cuda_stream(c->stream));
 }
 
 /* The first call, without memory of CUB's own, asks how much that is. */
-int run_library(ladder_case *c)
-{
-    sums *s = state_of(c);
-    return c->type == DTYPE_F32 ? cub_sum<word32>(c, s->library, &s->library_bytes)
-                                : cub_sum<word64>(c, s->library, &s->library_bytes);
-}
+int run_library(ladder_case *c) { return c->type == DTYPE_F32 ? cub_sum<word32>(c) : cub_sum<word64>(c); }
 
 /* ---- the problem ---- */
 
@@ -140,28 +133,23 @@ int prepare(ladder_case *c)
 {
     sums *s = (sums *)ladder_state(c, sizeof *s);
     ladder_moves(c, c->value[0], 1);
-    s->padded_words = (c->size + CHUNK - 1) / CHUNK * CHUNK;
-    int code = ladder_alloc_zeroed(c, ladder_bytes(c, s->padded_words), &c->in);
-    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
-    if (!code)
-        code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, s->padded_words / CHUNK), &s->partial);
+    c->blocks = (int)ladder_blocks(c->size, CHUNK);
+    int code = ladder_alloc_zeroed(c, ladder_bytes(c, padded_words(c)), &c->in);
+    if (!code) code = ladder_fill_random(c, c->in, 0, c->size);
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, c->blocks), &s->partial);
     if (!code) code = ladder_alloc_poisoned(c, sizeof(word64), &c->out);
     if (code || c->rung->enqueue != run_library) return code;
     code = run_library(c);
     return code ? code : ladder_alloc(c, DEVICE_MEMORY_DEVICE, s->library_bytes, &s->library);
 }
 
-int verify(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_compare_number(c, "sum", c->out, dtype_bytes(c->type),
-                                 ladder_random_sum(c->type, c->size, LADDER_SEED), v);
-}
+int verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_sum(c, dtype_bytes(c->type), v); }
 
 /* ---- the table ---- */
 
 constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return ladder_row(name, why, { prepare, enqueue, verify }, 0, 0, "read");
+    return { LADDER_ROW(name, why, prepare, enqueue, verify, "read") };
 }
 
 const ladder_rung rungs[] = {

@@ -1,10 +1,8 @@
 /* roofline: which of two limits holds each of weft's kernels? The lesson: docs/teaching/roofline.md. */
-#include <assert.h>
-
-#include "core/cell.h"
 #include "ladder_compute/ladder_field.h"
 
-enum { NX, NY, RADIUS };
+/* The transpose's own prepare reads the first two. */
+enum { NX = LADDER_TRANSPOSE_NX, NY = LADDER_TRANSPOSE_NY, RADIUS = LADDER_TRANSPOSE_PARAMETERS };
 
 /* Ghosts are `radius` deep. */
 static field_shape shape_of(const ladder_case *c)
@@ -58,8 +56,9 @@ static int reduce_verify(ladder_case *c, ladder_verdict *v)
 #pragma omp parallel for schedule(static) reduction(max : largest) reduction(+ : sum)
     for (int64_t y = 0; y < f->ny; y++)
         for (int64_t x = 0; x < f->nx; x++) {
-            const uint64_t index = (uint64_t)ladder_field_index(f, x, y);
-            const double a = cell_random(LADDER_FIELD_CUR, index), b = cell_random(LADDER_FIELD_PREV, index);
+            const int64_t index = box_at(ladder_field_all(f), x, y);
+            const double a = ladder_cell(LADDER_FIELD_CUR + index),
+                         b = ladder_cell(LADDER_FIELD_PREV + index);
             const bool f32 = f->type == DTYPE_F32;
             const uint64_t change = cell_abs_bits(f32 ? (double)((float)a - (float)b) : a - b);
             if (change > largest) largest = change;
@@ -104,56 +103,48 @@ static int pack(ladder_case *c)
 }
 
 /* Cell i of the message, in the field. */
-static int64_t pack_source(const ladder_case *c, int64_t i)
+static double pack_answer(const ladder_case *c, int64_t i)
 {
     const message *s = c->state;
     for (int p = 0; p < s->pieces; p++) {
         const box b = s->piece[p].cells;
         const int64_t at = i - s->piece[p].offset, width = box_width(b);
         if (at >= 0 && at < box_cells(b))
-            return ladder_field_index(&s->shape, b.x0 + at % width, b.y0 + at / width);
+            return ladder_cell(box_at(ladder_field_all(&s->shape), b.x0 + at % width, b.y0 + at / width));
     }
-    return -1;
+    return NAN;
 }
-
-static int pack_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, pack_source, v); }
 
 /* ---- the table ---- */
 
 static const int64_t star_radii[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, box_radii[] = { 1, 2, 3, 4 },
                      wave_radii[] = { 1, 4 }, pack_radii[] = { 1, 2, 4, 8 };
 
-#define PASS(FORM, RADII, NAME, WHY)                                                         \
-    {                                                                                        \
-        LADDER_ROW(NAME, WHY, pass_prepare, ladder_field_pass, ladder_field_verify, "copy"), \
-            .variant = FORM, LADDER_SCAN(RADIUS, RADII)                                      \
-    }
+#define PASS(FORM, RADII, NAME, WHY)                                                     \
+    LADDER_ROW(NAME, WHY, pass_prepare, ladder_field_pass, ladder_field_verify, "copy"), \
+        .variant = FORM, LADDER_SCAN(RADIUS, RADII)
 
 static const ladder_rung rungs[] = {
-    PASS(STENCIL_STAR, star_radii, "star", "4r+1 terms: memory is the limit"),
-    PASS(STENCIL_BOX, box_radii, "box", "(2r+1)^2 terms: arithmetic overtakes memory"),
-    PASS(STENCIL_STAR | WAVE, wave_radii, "wave", "a star and the level before"),
+    { PASS(STENCIL_STAR, star_radii, "star", "4r+1 terms: memory is the limit") },
+    { PASS(STENCIL_BOX, box_radii, "box", "(2r+1)^2 terms: arithmetic overtakes memory") },
+    { PASS(STENCIL_STAR | WAVE, wave_radii, "wave", "a star and the level before") },
     { LADDER_ROW("transpose", "no flops, two orders of memory", ladder_transpose_prepare,
-                 ladder_transpose_production, ladder_transpose_verify, "copy"),
-      .ignores = 1u << RADIUS },
+                 ladder_transpose_production, ladder_verify_cells, "copy"),
+      .answer = ladder_transpose_answer, .ignores = 1u << RADIUS },
     { LADDER_ROW("maxChange", "two fields read, one number left", reduce_prepare, reduce, reduce_verify,
                  "read"),
       .variant = MAX_CHANGE, .ignores = 1u << RADIUS },
     { LADDER_ROW("fingerprint", "one field read, 64-bit integer hash", reduce_prepare, reduce, reduce_verify,
                  "read"),
       .variant = FINGERPRINT, .ignores = 1u << RADIUS },
-    { LADDER_ROW("pack", "four edges, four corners, one launch", pack_prepare, pack, pack_verify, "copy"),
-      LADDER_SCAN(RADIUS, pack_radii) },
+    { LADDER_ROW("pack", "four edges, four corners, one launch", pack_prepare, pack, ladder_verify_cells,
+                 "copy"),
+      .answer = pack_answer, LADDER_SCAN(RADIUS, pack_radii) },
 };
 
-static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,
-              "the transpose's own prepare reads this family's parameters");
-
-#define SIZES(usual_nx, usual_ny)                                                      \
-    { "nx", usual_nx, 1, 1000000, "columns" }, { "ny", usual_ny, 1, 1000000, "rows" }, \
-    {                                                                                  \
-        "radius", 1, 1, STENCIL_RADIUS_MAX, "of the stencil; depth of the halo"        \
-    }
+#define SIZES(USUAL_NX, USUAL_NY)                                                      \
+    { "nx", USUAL_NX, 1, 1000000, "columns" }, { "ny", USUAL_NY, 1, 1000000, "rows" }, \
+    { "radius", 1, 1, STENCIL_RADIUS_MAX, "of the stencil; depth of the halo" }
 
 static const ladder_parameter host_parameters[] = { SIZES(4096, 2048) };
 static const ladder_parameter cuda_parameters[] = { SIZES(16384, 16384) };

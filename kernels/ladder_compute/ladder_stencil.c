@@ -60,15 +60,13 @@ static int sweep(ladder_case *c)
     return 0;
 }
 
-#define PLANE(NAME, WHY, ENQUEUE, VARIANT)                                                       \
-    {                                                                                            \
-        LADDER_ROW(NAME, WHY, prepare, ENQUEUE, ladder_field_verify, "copy"), .variant = VARIANT \
-    }
+#define PLANE(NAME, WHY, ENQUEUE, VARIANT) \
+    LADDER_ROW(NAME, WHY, prepare, ENQUEUE, ladder_field_verify, "copy"), .variant = VARIANT
 
 static const ladder_rung rungs[] = {
-    PLANE("planeColumns", "down the columns: lines wasted", sweep, COLUMNS),
-    PLANE("planeRows", "along the rows: nine stay cached", sweep, ROWS),
-    PLANE("planeProduction", "weft's own: blocked, stores past caches", ladder_field_pass, 0),
+    { PLANE("planeColumns", "down the columns: lines wasted", sweep, COLUMNS) },
+    { PLANE("planeRows", "along the rows: nine stay cached", sweep, ROWS) },
+    { PLANE("planeProduction", "weft's own: blocked, stores past caches", ladder_field_pass, 0) },
 };
 
 static const ladder_parameter parameters[PARAMETERS] = {

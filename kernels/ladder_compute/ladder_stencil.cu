@@ -8,34 +8,24 @@
 namespace {
 
 enum { N, NX, NY, PARAMETERS };
-enum {
-    R = 4,
-    PLANE_POINTS = 17,
-    LINE_THREADS = 256,
-    TILE_X = 32,
-    TILE_Y = 8,
-    QUEUE_X = 128,
-    QUEUE_ROWS = 32
-};
+enum { R = 4, PLANE_POINTS = 17 };
+enum { LINE_THREADS = 256, TILE_X = 32, TILE_Y = 8, QUEUE_X = 128, QUEUE_ROWS = 32 };
 
 /* Weights are read by all threads at once: constant memory broadcasts, and an fma takes one as an operand at
  * no cost. */
-__constant__ float weight_f32[PLANE_POINTS];
-__constant__ double weight_f64[PLANE_POINTS];
-template <typename T> __device__ __forceinline__ T weight(int i);
-template <> __device__ __forceinline__ float weight<float>(int i) { return weight_f32[i]; }
-template <> __device__ __forceinline__ double weight<double>(int i) { return weight_f64[i]; }
+template <typename T> __constant__ T weight[PLANE_POINTS];
+
 /* The sum over a line; at(k) is the cell k away. */
 template <typename T, typename AT> __device__ __forceinline__ T sum_line(AT at)
 {
-    T sum = weight<T>(0) * at(-R);
-    sum = ladder_fma(weight<T>(1), at(R), sum);
+    T sum = weight<T>[0] * at(-R);
+    sum = fma_of(weight<T>[1], at(R), sum);
 #pragma unroll
     for (int k = R - 1; k > 0; k--) {
-        sum = ladder_fma(weight<T>(2 * (R - k)), at(-k), sum);
-        sum = ladder_fma(weight<T>(2 * (R - k) + 1), at(k), sum);
+        sum = fma_of(weight<T>[2 * (R - k)], at(-k), sum);
+        sum = fma_of(weight<T>[2 * (R - k) + 1], at(k), sum);
     }
-    return ladder_fma(weight<T>(2 * R), at(0), sum);
+    return fma_of(weight<T>[2 * R], at(0), sum);
 }
 
 /* The same over the arms of a star; along(k) and across(k). */
@@ -46,12 +36,12 @@ __device__ __forceinline__ T sum_plane(ALONG along, ACROSS across)
 #pragma unroll
     for (int k = R; k > 0; k--) {
         const int i = 4 * (R - k);
-        sum = k == R ? weight<T>(i) * along(-k) : ladder_fma(weight<T>(i), along(-k), sum);
-        sum = ladder_fma(weight<T>(i + 1), along(k), sum);
-        sum = ladder_fma(weight<T>(i + 2), across(-k), sum);
-        sum = ladder_fma(weight<T>(i + 3), across(k), sum);
+        sum = k == R ? weight<T>[i] * along(-k) : fma_of(weight<T>[i], along(-k), sum);
+        sum = fma_of(weight<T>[i + 1], along(k), sum);
+        sum = fma_of(weight<T>[i + 2], across(-k), sum);
+        sum = fma_of(weight<T>[i + 3], across(k), sum);
     }
-    return ladder_fma(weight<T>(4 * R), along(0), sum);
+    return fma_of(weight<T>[4 * R], along(0), sum);
 }
 
 /* ---- a line of nine points ---- */
@@ -171,7 +161,7 @@ int prepare(ladder_case *c, stencil_form form, int64_t nx, int64_t ny, int depth
 {
     const int code = ladder_field_prepare(c, field_shape_make(c->type, nx, ny, R, depth_y), form, R, false);
     if (code) return code;
-    return ladder_upload(c, ((const ladder_field *)c->state)->op.weight, weight_f32, weight_f64);
+    return ladder_upload(c, ((const ladder_field *)c->state)->op.weight, weight<float>, weight<double>);
 }
 
 int prepare_line(ladder_case *c) { return prepare(c, STENCIL_LINE, c->value[N], 1, 0); }
@@ -181,12 +171,13 @@ int prepare_plane(ladder_case *c) { return prepare(c, STENCIL_STAR, c->value[NX]
 
 constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return ladder_row(name, why, { prepare_line, enqueue, ladder_field_verify }, 0, 1u << NX | 1u << NY);
+    return { LADDER_ROW(name, why, prepare_line, enqueue, ladder_field_verify, "copy"),
+             .ignores = 1u << NX | 1u << NY };
 }
 
 constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return ladder_row(name, why, { prepare_plane, enqueue, ladder_field_verify }, 0, 1u << N);
+    return { LADDER_ROW(name, why, prepare_plane, enqueue, ladder_field_verify, "copy"), .ignores = 1u << N };
 }
 
 const ladder_rung rungs[] = {

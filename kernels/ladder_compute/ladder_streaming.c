@@ -41,11 +41,8 @@ static int make_window(ladder_case *c)
     if (code) return code;
     streaming_window w = streaming_window_within((double)free_bytes, c->type, of->shape.nx, 1, of->op.radius,
                                                  of->steps, streaming_device_pass_steps, through);
-    if (streaming_chunk_rows(&w) < 1) {
-        sentence_set(&c->missing,
-                     "the device's free memory has no room for a row and what must stay with it");
-        return 0;
-    }
+    if (streaming_chunk_rows(&w) < 1)
+        return ladder_missing(c, "the device's free memory has no room for a row and what must stay with it");
     streaming_window_limit(&w, c->value[CHUNK_ROWS]);
     c->value[CHUNK_ROWS] = streaming_chunk_rows(&w);
     return code_here(streaming_prepare(s->streaming, &w));
@@ -58,7 +55,7 @@ static int prepare(ladder_case *c)
                              { BOUNDARY_NEUMANN, 0 },
                              { BOUNDARY_DIRICHLET, -0.25 } };
     (void)ladder_state(c, sizeof(problem));
-    int code = ladder_steps_prepare(c, sides, true, 2);
+    int code = ladder_steps_prepare(c, sides, true);
     if (!code) code = make_device(c);
     return code ? code : make_window(c);
 }
@@ -86,21 +83,16 @@ static void destroy(ladder_case *c)
 
 static const int64_t host_steps[] = { 4, 8, 32, 64, 16 }, cuda_steps[] = { 16, 32, 128, 256, 512, 64 };
 
-#define SKEWED(CEILING, OF_STEPS)                                                                     \
-    {                                                                                                 \
-        LADDER_ROW("skewed", "weft's own: nothing sent twice", prepare, enqueue, ladder_field_verify, \
-                   CEILING),                                                                          \
-            .clock = LADDER_CLOCK_HOST, .destroy = destroy, LADDER_SCAN(LADDER_STEPS, OF_STEPS)       \
-    }
-static const ladder_rung host_rungs[] = { SKEWED("copy", host_steps) };
-static const ladder_rung cuda_rungs[] = { SKEWED("both", cuda_steps) };
+#define SKEWED(CEILING, STEPS)                                                                              \
+    LADDER_ROW("skewed", "weft's own: nothing sent twice", prepare, enqueue, ladder_field_verify, CEILING), \
+        .clock = LADDER_CLOCK_HOST, .destroy = destroy, LADDER_SCAN(LADDER_STEPS, STEPS)
+static const ladder_rung host_rungs[] = { { SKEWED("copy", host_steps) } };
+static const ladder_rung cuda_rungs[] = { { SKEWED("both", cuda_steps) } };
 
 #define SIZES(LENGTH, VISIT_STEPS, ROWS)                                                 \
     { "nx", LENGTH, 1, 1000000, "cells along x" }, { "ny", LENGTH, 1, 1000000, "rows" }, \
-        { "steps", VISIT_STEPS, 1, 1024, "time steps of a visit" },                      \
-    {                                                                                    \
-        "chunk_rows", ROWS, 1, 1000000, "rows of a chunk, at most"                       \
-    }
+    { "steps", VISIT_STEPS, 1, 1024, "time steps of a visit" },                          \
+    { "chunk_rows", ROWS, 1, 1000000, "rows of a chunk, at most" }
 static const ladder_parameter host_parameters[PARAMETERS] = { SIZES(2048, 16, 128) };
 static const ladder_parameter cuda_parameters[PARAMETERS] = { SIZES(8192, 64, 1024) };
 

@@ -14,7 +14,6 @@ enum { STREAMS_MOST = 32, WARP = 32 };
 
 /* A case's state. */
 typedef struct work {
-    int streams;
     cudaStream_t stream[STREAMS_MOST];
     cudaEvent_t mark;    /* a wait is for its last record so far, so that one serves all */
     device_graph *graph; /* NULL, or what a repetition launches */
@@ -37,7 +36,7 @@ template <typename T> __global__ void chain_kernel(T *cells, int64_t count, int 
     if (i >= count) return;
     T x = cells[i];
 #pragma unroll 16
-    for (int k = 0; k < steps; k++) x = ladder_fma(x, x, summand);
+    for (int k = 0; k < steps; k++) x = fma_of(x, x, summand);
     cells[i] = x;
 }
 
@@ -58,42 +57,26 @@ int advance(const ladder_case *c, void *cells, int steps, int turn, cudaStream_t
     return launch_chains(c, cells, WARP, WARP, steps, turn, s);
 }
 
-typedef struct course {
-    int64_t first;
-    int steps, turns;
-} course;
-
-void chain_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+/* Cell i after `turns` times `steps` steps. */
+double chain_answer(const ladder_case *c, int64_t i, int steps, int64_t turns)
 {
-    const course *w = (const course *)context;
-    ladder_random(t, out, w->first + first, count, LADDER_SEED);
-    for (int64_t i = 0; i < count; i++)
-        for (int k = 0; k < w->turns * w->steps; k++) {
-            const double x = ladder_get(t, out, i);
-            ladder_put(t, out, i, ladder_fma_of(t, x, x, summand_of(k / w->steps)));
-        }
-}
-
-/* Compares device cells, which started as random ones first, first + 1, ..., with `turns` times `steps` steps
- * from there. */
-int compare_chains(ladder_case *c, const void *cells, int64_t first, int64_t count, int steps, int turns,
-                   ladder_verdict *v)
-{
-    const course w = { first, steps, turns };
-    return ladder_compare(c, cells, count, chain_answer, &w, v);
+    double x = ladder_cell(i);
+    for (int64_t k = 0; k < turns * steps; k++)
+        x = ladder_fma_of(c->type, x, x, summand_of((int)(k / steps)));
+    return x;
 }
 
 /* ---- streams that fork from c->stream and join it again ---- */
 
-/* The first one has that priority. */
-int open_streams(ladder_case *c, int streams, unsigned flags, int priority)
+/* `size` kernels on `out_cells` cells. The first stream has that priority. */
+int open_work(ladder_case *c, int streams, unsigned flags, int priority)
 {
     work *w = (work *)ladder_state(c, sizeof *w);
-    w->streams = streams;
+    c->work = (double)c->size;
     int code = cudaEventCreateWithFlags(&w->mark, cudaEventDisableTiming);
     for (int s = 0; s < streams && !code; s++)
         code = cudaStreamCreateWithPriority(&w->stream[s], flags, s == 0 ? priority : 0);
-    return code;
+    return code ? code : ladder_alloc_random(c, c->out_cells, &c->out);
 }
 
 void close_streams(ladder_case *c)
@@ -101,8 +84,7 @@ void close_streams(ladder_case *c)
     work *w = work_of(c);
     if (!w) return;
     (void)c->d->graph_destroy(c->d, &w->graph);
-    (void)c->d->synchronize(c->d);
-    for (int s = 0; s < w->streams; s++)
+    for (int s = 0; s < STREAMS_MOST; s++)
         if (w->stream[s]) (void)cudaStreamDestroy(w->stream[s]);
     if (w->mark) (void)cudaEventDestroy(w->mark);
 }
@@ -116,41 +98,38 @@ int wait_for(ladder_case *c, cudaStream_t s)
 
 /* ---- the trap: long kernels on streams, and short ones between them on the default stream ---- */
 
-/* c->in holds a warp's worth of cells for each stream, and one for the kernels between them. */
-void *cells_of(const ladder_case *c, int s) { return (char *)c->in + ladder_bytes(c, (int64_t)s * WARP); }
+/* c->out holds a warp's worth of cells for each stream, and one for the kernels between them. */
+void *cells_of(const ladder_case *c, int s) { return (char *)c->out + ladder_bytes(c, (int64_t)s * WARP); }
 
 /* A rung's variant: the flags of its streams. */
 int trap_prepare(ladder_case *c)
 {
     const int streams = (int)c->value[STREAMS];
     c->size = streams;
-    c->work = streams;
-    const int code = open_streams(c, streams, (unsigned)c->rung->variant, 0);
-    return code ? code : ladder_alloc_random(c, (streams + 1) * WARP, LADDER_SEED, &c->in);
+    c->out_cells = (streams + 1) * WARP;
+    return open_work(c, streams, (unsigned)c->rung->variant, 0);
 }
 
 int trap_enqueue(ladder_case *c)
 {
     const work *w = work_of(c);
+    const int streams = (int)c->size;
     int code = cudaEventRecord(w->mark, stream_of(c));
-    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->mark, 0);
+    for (int s = 0; s < streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->mark, 0);
     if (!code) code = cudaStreamWaitEvent(cudaStreamLegacy, w->mark, 0);
-    for (int s = 0; s < w->streams && !code; s++) {
+    for (int s = 0; s < streams && !code; s++) {
         code = advance(c, cells_of(c, s), LONG_STEPS, 0, w->stream[s]);
-        if (!code) code = advance(c, cells_of(c, w->streams), SHORT_STEPS, s, cudaStreamLegacy);
+        if (!code) code = advance(c, cells_of(c, streams), SHORT_STEPS, s, cudaStreamLegacy);
     }
     if (!code) code = wait_for(c, cudaStreamLegacy);
-    for (int s = 0; s < w->streams && !code; s++) code = wait_for(c, w->stream[s]);
+    for (int s = 0; s < streams && !code; s++) code = wait_for(c, w->stream[s]);
     return code;
 }
 
-int trap_verify(ladder_case *c, ladder_verdict *v)
+double trap_answer(const ladder_case *c, int64_t i)
 {
-    const int streams = work_of(c)->streams;
-    const int64_t cells = (int64_t)streams * WARP;
-    const int code = compare_chains(c, c->in, 0, cells, LONG_STEPS, 1, v);
-    if (code || !v->right) return code;
-    return compare_chains(c, cells_of(c, streams), cells, WARP, SHORT_STEPS, streams, v);
+    const bool between = i >= c->size * WARP;
+    return between ? chain_answer(c, i, SHORT_STEPS, c->size) : chain_answer(c, i, LONG_STEPS, 1);
 }
 
 /* ---- a warp's worth of cells that all must wait for ---- */
@@ -158,22 +137,20 @@ int trap_verify(ladder_case *c, ladder_verdict *v)
 /* `turns` kernels in a row. */
 int wait_open(ladder_case *c, int priority, int64_t turns)
 {
-    const int code = open_streams(c, 2, cudaStreamNonBlocking, priority);
     c->size = turns;
-    c->work = (double)turns;
-    return code ? code : ladder_alloc_random(c, WARP, LADDER_SEED, &c->in);
+    c->out_cells = WARP;
+    return open_work(c, 2, cudaStreamNonBlocking, priority);
 }
 
-int wait_verify(ladder_case *c, ladder_verdict *v)
-{
-    return compare_chains(c, c->in, 0, WARP, SHORT_STEPS, (int)c->size, v);
-}
+double wait_answer(const ladder_case *c, int64_t i) { return chain_answer(c, i, SHORT_STEPS, c->size); }
 
 /* ---- an urgent kernel, on an idle GPU or behind a load ---- */
 
 enum { IDLE, SAME_PRIORITY, HIGH_PRIORITY }; /* a rung's variant */
 /* Two blocks of the load fill an SM, and last some tens of microseconds. */
 enum { LOAD_THREADS = 1024, LOAD_STEPS = 1 << 12, LOAD_WAVES = 64 };
+
+int64_t load_cells(const ladder_case *c) { return (int64_t)c->blocks * LOAD_THREADS; }
 
 int urgent_prepare(ladder_case *c)
 {
@@ -182,9 +159,8 @@ int urgent_prepare(ladder_case *c)
     if (code) return code;
     code = wait_open(c, c->rung->variant == HIGH_PRIORITY ? highest : lowest, 1);
     if (code || c->rung->variant == IDLE) return code;
-    code = ladder_per_sm(c, 2 * LOAD_WAVES, &c->blocks);
-    c->out_cells = (int64_t)c->blocks * LOAD_THREADS; /* the load's */
-    return code ? code : ladder_alloc_zeroed(c, ladder_bytes(c, c->out_cells), &c->out);
+    c->blocks = 2 * LOAD_WAVES * ladder_sms(c);
+    return ladder_alloc_zeroed(c, ladder_bytes(c, load_cells(c)), &c->in);
 }
 
 /* Fills the GPU, and returns when the load is about to run: the event just before it has passed. */
@@ -194,14 +170,14 @@ int urgent_before(ladder_case *c)
     const cudaStream_t s = w->stream[1];
     int code = cudaStreamSynchronize(s);
     if (!code) code = cudaEventRecord(w->mark, s);
-    if (!code) code = launch_chains(c, c->out, c->out_cells, LOAD_THREADS, LOAD_STEPS, 0, s);
+    if (!code) code = launch_chains(c, c->in, load_cells(c), LOAD_THREADS, LOAD_STEPS, 0, s);
     return code ? code : cudaEventSynchronize(w->mark);
 }
 
 int urgent_enqueue(ladder_case *c)
 {
     const cudaStream_t s = work_of(c)->stream[0];
-    const int code = advance(c, c->in, SHORT_STEPS, 0, s);
+    const int code = advance(c, c->out, SHORT_STEPS, 0, s);
     return code ? code : wait_for(c, s);
 }
 
@@ -210,7 +186,7 @@ int urgent_enqueue(ladder_case *c)
 int launches_enqueue(ladder_case *c)
 {
     int code = 0;
-    for (int k = 0; k < c->size && !code; k++) code = advance(c, c->in, SHORT_STEPS, k, stream_of(c));
+    for (int k = 0; k < c->size && !code; k++) code = advance(c, c->out, SHORT_STEPS, k, stream_of(c));
     return code;
 }
 
@@ -232,37 +208,35 @@ int graph_enqueue(ladder_case *c) { return c->d->graph_launch(c->d, work_of(c)->
 
 constexpr int64_t kernel_counts[] = { 1, 4, 16, 64, 256 };
 
-/* Launching is the host's own work. uses: bits of the parameters. */
-constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, unsigned uses, int variant = 0)
+/* Launching is the host's own work. */
+#define LAUNCHES .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST, .destroy = close_streams
+
+constexpr ladder_rung trap(const char *name, const char *why, int flags)
 {
-    ladder_rung r = ladder_row(name, why, way, variant, ~uses, nullptr, LADDER_CALLS);
-    r.destroy = close_streams;
-    r.clock = LADDER_CLOCK_HOST;
-    return r;
+    return { LADDER_ROW(name, why, trap_prepare, trap_enqueue, ladder_verify_cells, nullptr),
+             .answer = trap_answer, .variant = flags, LAUNCHES, .ignores = 1u << KERNELS };
 }
 
 constexpr ladder_rung urgent(const char *name, const char *why, int variant)
 {
-    ladder_rung r = rung(name, why, { urgent_prepare, urgent_enqueue, wait_verify }, 0, variant);
-    r.before = variant == IDLE ? nullptr : urgent_before;
-    return r;
+    return { LADDER_ROW(name, why, urgent_prepare, urgent_enqueue, ladder_verify_cells, nullptr),
+             .answer = wait_answer, .variant = variant, LAUNCHES,
+             .before = variant == IDLE ? nullptr : urgent_before,
+             .ignores = 1u << STREAMS | 1u << KERNELS };
 }
 
-constexpr ladder_way trap = { trap_prepare, trap_enqueue, trap_verify },
-                     launches = { launches_prepare, launches_enqueue, wait_verify },
-                     graph = { graph_prepare, graph_enqueue, wait_verify };
-
 const ladder_rung rungs[] = {
-    rung("trapLegacy", "one launch without stream serialises all", trap, 1u << STREAMS, cudaStreamDefault),
-    rung("trapNonBlocking", "non-blocking streams ignore the legacy one", trap, 1u << STREAMS,
-         cudaStreamNonBlocking),
+    trap("trapLegacy", "one launch without stream serialises all", cudaStreamDefault),
+    trap("trapNonBlocking", "non-blocking streams ignore the legacy one", cudaStreamNonBlocking),
     urgent("urgentIdle", "a small kernel on an idle GPU", IDLE),
     urgent("urgentSame", "behind a full GPU, same priority", SAME_PRIORITY),
     urgent("urgentHigh", "behind a full GPU, high priority", HIGH_PRIORITY),
-    ladder_scanned(KERNELS, kernel_counts,
-                   rung("launchStream", "dependent small kernels, one stream", launches, 1u << KERNELS)),
-    ladder_scanned(KERNELS, kernel_counts,
-                   rung("launchGraph", "the same kernels as one graph", graph, 1u << KERNELS)),
+    { LADDER_ROW("launchStream", "dependent small kernels, one stream", launches_prepare, launches_enqueue,
+                 ladder_verify_cells, nullptr),
+      .answer = wait_answer, LAUNCHES, .ignores = 1u << STREAMS, LADDER_SCAN(KERNELS, kernel_counts) },
+    { LADDER_ROW("launchGraph", "the same kernels as one graph", graph_prepare, graph_enqueue,
+                 ladder_verify_cells, nullptr),
+      .answer = wait_answer, LAUNCHES, .ignores = 1u << STREAMS, LADDER_SCAN(KERNELS, kernel_counts) },
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

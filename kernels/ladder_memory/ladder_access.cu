@@ -61,13 +61,13 @@ int displaced_prepare(ladder_case *c)
     return ladder_open(c, cells + OFFSET_MOST, cells);
 }
 
-int64_t displaced_source(const ladder_case *c, int64_t i)
+double displaced_answer(const ladder_case *c, int64_t i)
 {
     const int64_t stride = c->value[STRIDE];
     switch (c->rung->variant) {
-    case OFFSET_READ: return i < c->size ? i + c->value[OFFSET] : -1;
-    case STRIDE_READ: return i < c->size ? i * stride : -1;
-    default: return i % stride == 0 && i / stride < c->size ? i / stride : -1;
+    case OFFSET_READ: return i < c->size ? ladder_cell(i + c->value[OFFSET]) : NAN;
+    case STRIDE_READ: return i < c->size ? ladder_cell(i * stride) : NAN;
+    default: return i % stride == 0 && i / stride < c->size ? ladder_cell(i / stride) : NAN;
     }
 }
 
@@ -92,19 +92,12 @@ int unroll_enqueue(ladder_case *c)
                          ladder_copy_of<float>(loads), ladder_copy_of<double>(loads), c->size);
 }
 
-template <typename V> int launch_vectors(ladder_case *c)
-{
-    const int64_t vectors = (int64_t)(ladder_bytes(c, c->size) / sizeof(V));
-    return ladder_words(c, ladder_blocks(vectors, LADDER_COPY_THREADS), LADDER_COPY_THREADS, 0,
-                        ladder_copy_kernel<V, 1>, vectors);
-}
-
 int vector_enqueue(ladder_case *c)
 {
     switch (c->value[WIDTH_BYTES]) {
-    case 4: return launch_vectors<unsigned>(c);
-    case 8: return launch_vectors<uint2>(c);
-    case 16: return launch_vectors<uint4>(c);
+    case 4: return ladder_copy_vectors<unsigned>(c);
+    case 8: return ladder_copy_vectors<uint2>(c);
+    case 16: return ladder_copy_vectors<uint4>(c);
     }
     return cudaErrorInvalidValue;
 }
@@ -117,29 +110,27 @@ const int64_t strides[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 
                             18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
 const int64_t loads[] = { 1, 2, 4, 8 }, widths[] = { 4, 8, 16 };
 
-template <int HOW>
-constexpr ladder_way displaced = { displaced_prepare, displaced_enqueue<HOW>,
-                                   ladder_by_places<displaced_source> };
-constexpr ladder_way unroll = { copy_prepare, unroll_enqueue, ladder_verify_copy },
-                     vector = { copy_prepare, vector_enqueue, ladder_verify_copy };
-
 /* Beside n a rung takes one parameter. */
-template <int COUNT>
-constexpr ladder_rung scans(const char *name, const char *why, ladder_way way, int variant, int parameter,
-                            const int64_t (&values)[COUNT])
+template <int HOW, int COUNT>
+constexpr ladder_rung displaced(const char *name, const char *why, int parameter,
+                                const int64_t (&values)[COUNT])
 {
-    return ladder_scanned(parameter, values,
-                          ladder_row(name, why, way, variant, ladder_all_but(PARAMETERS, 1u << parameter)));
+    return { LADDER_ROW(name, why, displaced_prepare, displaced_enqueue<HOW>, ladder_verify_cells, "copy"),
+             .answer = displaced_answer, .variant = HOW,
+             .ignores = ladder_all_but(PARAMETERS, 1u << parameter), LADDER_SCAN(parameter, values) };
 }
 
 const ladder_rung rungs[] = {
-    scans("offsetRead", "a shifted warp touches one more sector", displaced<OFFSET_READ>, OFFSET_READ, OFFSET,
-          offsets),
-    scans("strideRead", "sectors read, cells used", displaced<STRIDE_READ>, STRIDE_READ, STRIDE, strides),
-    scans("strideWrite", "each partial sector costs a read too", displaced<STRIDE_WRITE>, STRIDE_WRITE,
-          STRIDE, strides),
-    scans("unroll", "independent loads per thread", unroll, MORE_LOADS, UNROLL, loads),
-    scans("vector", "bytes per load", vector, WIDER_LOADS, WIDTH_BYTES, widths),
+    displaced<OFFSET_READ>("offsetRead", "a shifted warp touches one more sector", OFFSET, offsets),
+    displaced<STRIDE_READ>("strideRead", "sectors read, cells used", STRIDE, strides),
+    displaced<STRIDE_WRITE>("strideWrite", "each partial sector costs a read too", STRIDE, strides),
+    { LADDER_ROW("unroll", "independent loads per thread", copy_prepare, unroll_enqueue, ladder_verify_cells,
+                 "copy"),
+      .variant = MORE_LOADS, .ignores = ladder_all_but(PARAMETERS, 1u << UNROLL),
+      LADDER_SCAN(UNROLL, loads) },
+    { LADDER_ROW("vector", "bytes per load", copy_prepare, vector_enqueue, ladder_verify_cells, "copy"),
+      .variant = WIDER_LOADS, .ignores = ladder_all_but(PARAMETERS, 1u << WIDTH_BYTES),
+      LADDER_SCAN(WIDTH_BYTES, widths) },
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

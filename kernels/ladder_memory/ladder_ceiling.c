@@ -1,5 +1,4 @@
-/* ceiling on the host: what were its memory and its cores seen to do? The lesson: docs/teaching/ceiling.md.
- */
+/* ceiling on the host: what were memory and cores seen to do? The lesson: docs/teaching/ceiling.md. */
 #include "device/device_host.h"
 #include "ladder/ladder.h"
 
@@ -61,12 +60,12 @@ static void chains_f64(double *x)
     memcpy(x, u, sizeof u);
 }
 
-/* `in` holds the chains, and where they have come to. */
+/* `out` holds the chains, and where they have come to. */
 static int fma_prepare(ladder_case *c)
 {
-    c->size = (int64_t)c->d->threads * (c->type == DTYPE_F32 ? CHAINS : CHAINS / 2);
+    c->out_cells = c->size = (int64_t)c->d->threads * (c->type == DTYPE_F32 ? CHAINS : CHAINS / 2);
     c->work = 2.0 * (double)c->size * STEPS;
-    return ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
+    return ladder_alloc_random(c, c->size, &c->out);
 }
 
 static int fma_enqueue(ladder_case *c)
@@ -74,35 +73,30 @@ static int fma_enqueue(ladder_case *c)
 #pragma omp parallel num_threads(c->d->threads)
     {
         const int me = omp_get_thread_num();
-        if (c->type == DTYPE_F32) chains_f32((float *)c->in + (ptrdiff_t)me * CHAINS);
-        else chains_f64((double *)c->in + (ptrdiff_t)me * (CHAINS / 2));
+        if (c->type == DTYPE_F32) chains_f32((float *)c->out + (ptrdiff_t)me * CHAINS);
+        else chains_f64((double *)c->out + (ptrdiff_t)me * (CHAINS / 2));
     }
     return 0;
 }
 
 /* One chain at a time. */
-static void fma_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+static double fma_answer(const ladder_case *c, int64_t k)
 {
-    ladder_random(t, out, first, count, LADDER_SEED);
-    for (int64_t k = 0; k < count; k++)
-        for (int i = 0; i < STEPS; i++)
-            ladder_put(t, out, k, ladder_fma_of(t, ladder_get(t, out, k), factor, summand));
-}
-
-static int fma_verify(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_compare(c, c->in, c->size, fma_answer, NULL, v);
+    double u = ladder_cell(k);
+    for (int i = 0; i < STEPS; i++) u = ladder_fma_of(c->type, u, factor, summand);
+    return u;
 }
 
 /* ---- the table ---- */
 
 static const ladder_rung rungs[] = {
-    { LADDER_ROW("copy", "memory to memory, all threads", moved_prepare, ladder_copy, ladder_verify_copy,
+    { LADDER_ROW("copy", "memory to memory, all threads", moved_prepare, ladder_copy, ladder_verify_cells,
                  NULL) },
     { LADDER_ROW("read", "the xor of all words", moved_prepare, read_enqueue, ladder_verify_xor, NULL),
       .variant = 1 },
-    { LADDER_ROW("fma", "independent chains in vector registers", fma_prepare, fma_enqueue, fma_verify, NULL),
-      .unit = LADDER_FLOPS, .ignores = 1 },
+    { LADDER_ROW("fma", "independent chains in vector registers", fma_prepare, fma_enqueue,
+                 ladder_verify_cells, NULL),
+      .answer = fma_answer, .unit = LADDER_FLOPS, .ignores = 1 },
 };
 
 static const ladder_parameter parameters[] = {

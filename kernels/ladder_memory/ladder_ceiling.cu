@@ -19,15 +19,14 @@ int moved_prepare(ladder_case *c)
     const device_memory from = what == H2D || what == BOTH ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
     int code = ladder_alloc(c, from, bytes, &c->in);
     /* a kernel reaches pinned memory too */
-    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
+    if (!code) code = ladder_fill_random(c, c->in, 0, c->size);
     if (code) return code;
     if (what == READ) return ladder_alloc_zeroed(c, sizeof(uint32_t), &c->out);
     code = ladder_alloc(c, what == D2H ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE, bytes, &c->out);
     return code ? code : ladder_poison(c, c->out, bytes);
 }
 
-/* The state of `both`: the other direction, on a stream that starts with c->stream and is waited for by it.
- */
+/* The state of `both`: the other direction, on a stream that starts with c->stream, which waits for it. */
 typedef struct back {
     void *from, *to;
     device_stream *stream;
@@ -39,7 +38,7 @@ int both_prepare(ladder_case *c)
     device *d = c->d;
     back *b = (back *)ladder_state(c, sizeof *b);
     int code = moved_prepare(c);
-    if (!code) code = ladder_alloc_random(c, c->size, LADDER_SEED, &b->from);
+    if (!code) code = ladder_alloc_random(c, c->size, &b->from);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, ladder_bytes(c, c->size), &b->to);
     if (!code) code = d->stream_create(d, false, &b->stream);
     return code ? code : d->event_create(d, false, &b->mark);
@@ -67,9 +66,9 @@ void both_destroy(ladder_case *c)
 int both_verify(ladder_case *c, ladder_verdict *v)
 {
     ladder_case other = *c;
-    const int code = ladder_verify_copy(c, v);
+    const int code = ladder_verify_cells(c, v);
     other.out = ((const back *)c->state)->to;
-    return code || !v->right ? code : ladder_verify_copy(&other, v);
+    return code || !v->right ? code : ladder_verify_cells(&other, v);
 }
 
 /* A kernel cannot read and throw away: the compiler would leave the loads out. The xor of all words is the
@@ -108,15 +107,15 @@ int read_enqueue(ladder_case *c)
 
 /* ---- arithmetic: nothing but fma, in registers ---- */
 
-ladder_way fma_of(const ladder_case *c)
-{
-    return c->type == DTYPE_F32 ? ladder_chain<ladder_step_fma<float>, 4096>
-                                : ladder_chain<ladder_step_fma<double>, 4096>;
-}
+typedef ladder_chain<ladder_step_fma<float>, 4096> f32;
+typedef ladder_chain<ladder_step_fma<double>, 4096> f64;
 
-int fma_prepare(ladder_case *c) { return fma_of(c).prepare(c); }
-int fma_enqueue(ladder_case *c) { return fma_of(c).enqueue(c); }
-int fma_verify(ladder_case *c, ladder_verdict *v) { return fma_of(c).verify(c, v); }
+int fma_prepare(ladder_case *c) { return c->type == DTYPE_F32 ? f32::prepare(c) : f64::prepare(c); }
+int fma_enqueue(ladder_case *c) { return c->type == DTYPE_F32 ? f32::enqueue(c) : f64::enqueue(c); }
+int fma_verify(ladder_case *c, ladder_verdict *v)
+{
+    return c->type == DTYPE_F32 ? f32::verify(c, v) : f64::verify(c, v);
+}
 
 /* ---- shared memory: 16-byte reads without conflicts ---- */
 
@@ -141,10 +140,9 @@ __global__ void __launch_bounds__(SHARED_THREADS) shared_kernel(uint32_t *out, c
 int shared_prepare(ladder_case *c)
 {
     c->type = DTYPE_F32; /* words of 4 bytes */
-    const int code = ladder_open_blocks(c, SHARED_BLOCKS_PER_SM, SHARED_VECTORS * sizeof(uint4),
-                                        SHARED_THREADS * sizeof(uint32_t), SHARED_THREADS);
+    const int code = ladder_open_blocks(c, SHARED_BLOCKS_PER_SM, SHARED_VECTORS * 4, SHARED_THREADS);
     c->work *= SHARED_ROUNDS * sizeof(uint4);
-    return code ? code : ladder_fill_random(c, c->in, SHARED_VECTORS * 4, LADDER_SEED);
+    return code;
 }
 
 int shared_enqueue(ladder_case *c) { return ladder_words(c, c->blocks, SHARED_THREADS, 0, shared_kernel); }
@@ -152,7 +150,7 @@ int shared_enqueue(ladder_case *c) { return ladder_words(c, c->blocks, SHARED_TH
 int shared_verify(ladder_case *c, ladder_verdict *v)
 {
     uint32_t word[SHARED_VECTORS * 4], of_thread[SHARED_THREADS] = { 0 };
-    ladder_random(DTYPE_F32, word, 0, SHARED_VECTORS * 4, LADDER_SEED);
+    ladder_random(DTYPE_F32, word, 0, SHARED_VECTORS * 4);
     for (int t = 0; t < SHARED_THREADS; t++)
         for (int i = 0; i < SHARED_ROUNDS; i++) {
             const uint32_t *u = word + (t + 32 * i) % SHARED_VECTORS * 4;
@@ -163,35 +161,25 @@ int shared_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-constexpr ladder_way copies = { moved_prepare, ladder_copy, ladder_verify_copy },
-                     reads = { moved_prepare, read_enqueue, ladder_verify_xor },
-                     both = { both_prepare, both_enqueue, both_verify },
-                     arithmetic = { fma_prepare, fma_enqueue, fma_verify },
-                     on_chip = { shared_prepare, shared_enqueue, shared_verify };
-
-constexpr ladder_rung move(const char *name, const char *why, ladder_way way, int variant)
+constexpr ladder_rung copies(const char *name, const char *why, int variant)
 {
-    ladder_rung r = ladder_row(name, why, way, variant, 0, nullptr);
-    r.destroy = variant == BOTH ? both_destroy : nullptr;
-    return r;
-}
-
-constexpr ladder_rung compute(const char *name, const char *why, ladder_way way, ladder_unit unit)
-{
-    ladder_rung r = move(name, why, way, 0);
-    r.unit = unit;
-    r.ignores = 1u << CEILING_BYTES;
-    return r;
+    return { LADDER_ROW(name, why, moved_prepare, ladder_copy, ladder_verify_cells, nullptr),
+             .variant = variant };
 }
 
 const ladder_rung rungs[] = {
-    move("copy", "device to device, the copy engine", copies, COPY),
-    move("read", "a kernel that only reads", reads, READ),
-    move("h2d", "pinned host memory to the device", copies, H2D),
-    move("d2h", "the device to pinned host memory", copies, D2H),
-    move("both", "both directions at once", both, BOTH),
-    compute("shared", "16-byte reads, no bank conflict", on_chip, LADDER_BYTES),
-    compute("fma", "eight chains of fma per thread", arithmetic, LADDER_FLOPS),
+    copies("copy", "device to device, the copy engine", COPY),
+    { LADDER_ROW("read", "a kernel that only reads", moved_prepare, read_enqueue, ladder_verify_xor, nullptr),
+      .variant = READ },
+    copies("h2d", "pinned host memory to the device", H2D),
+    copies("d2h", "the device to pinned host memory", D2H),
+    { LADDER_ROW("both", "both directions at once", both_prepare, both_enqueue, both_verify, nullptr),
+      .variant = BOTH, .destroy = both_destroy },
+    { LADDER_ROW("shared", "16-byte reads, no bank conflict", shared_prepare, shared_enqueue, shared_verify,
+                 nullptr),
+      .ignores = 1u << CEILING_BYTES },
+    { LADDER_ROW("fma", "eight chains of fma per thread", fma_prepare, fma_enqueue, fma_verify, nullptr),
+      .unit = LADDER_FLOPS, .ignores = 1u << CEILING_BYTES },
 };
 
 const ladder_parameter parameters[CEILING_PARAMETERS] = {

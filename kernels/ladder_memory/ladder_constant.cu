@@ -15,13 +15,9 @@ __host__ __device__ constexpr double weight_of(int k)
 
 /* ---- the line: three ways to hand over the same nine numbers ---- */
 
-__constant__ float bank_f32[POINTS];
-__constant__ double bank_f64[POINTS];
+template <typename T> __constant__ T weights[POINTS];
 template <typename T> struct bank {
-    __device__ __forceinline__ T operator[](int k) const
-    {
-        return sizeof(T) == sizeof(float) ? (T)bank_f32[k] : (T)bank_f64[k];
-    }
+    __device__ __forceinline__ T operator[](int k) const { return weights<T>[k]; }
 };
 
 template <typename T> struct immediate {
@@ -36,7 +32,7 @@ __global__ void __launch_bounds__(THREADS) line(T *to, const T *from, WEIGHTS w,
     if (i >= n) return;
     T sum = w[0] * from[i];
 #pragma unroll
-    for (int k = 1; k < POINTS; k++) sum = ladder_fma(w[k], from[i + k], sum);
+    for (int k = 1; k < POINTS; k++) sum = fma_of(w[k], from[i + k], sum);
     to[i] = sum;
 }
 
@@ -47,29 +43,27 @@ int64_t cells_of(const ladder_case *c) { return c->size + POINTS - 1; }
 
 int line_prepare(ladder_case *c)
 {
-    double f64[POINTS];
-    float f32[POINTS];
-    for (int k = 0; k < POINTS; k++) f64[k] = weight_of(k), f32[k] = (float)weight_of(k);
-    const void *const weights = c->type == DTYPE_F32 ? (const void *)f32 : (const void *)f64;
+    double f64[POINTS], behind[POINTS];
+    for (int k = 0; k < POINTS; k++) f64[k] = weight_of(k);
+    for (int k = 0; k < POINTS; k++) ladder_put(c->type, behind, k, weight_of(k));
     ladder_moves(c, c->value[N], 2);
     int code = ladder_open(c, cells_of(c) + POINTS, c->size);
-    if (!code) code = ladder_upload(c, f64, bank_f32, bank_f64);
+    if (!code) code = ladder_upload(c, f64, weights<float>, weights<double>);
     if (code) return code;
-    return ladder_fetch(c, (char *)c->in + ladder_bytes(c, cells_of(c)), weights, ladder_bytes(c, POINTS));
+    return ladder_fetch(c, (char *)c->in + ladder_bytes(c, cells_of(c)), behind, ladder_bytes(c, POINTS));
 }
 
 template <typename T> int line_launch(ladder_case *c)
 {
-    const cudaStream_t stream = device_cuda_stream(c->stream);
     const unsigned blocks = ladder_blocks(c->size, THREADS);
-    T *to = (T *)c->out;
-    const T *from = (const T *)c->in;
+    const T *const behind = (const T *)c->in + cells_of(c);
     switch (c->rung->variant) {
-    case BANK: line<<<blocks, THREADS, 0, stream>>>(to, from, bank<T>(), c->size); break;
-    case IMMEDIATE: line<<<blocks, THREADS, 0, stream>>>(to, from, immediate<T>(), c->size); break;
-    case POINTER: line<<<blocks, THREADS, 0, stream>>>(to, from, from + cells_of(c), c->size); break;
+    case BANK: return ladder_words(c, blocks, THREADS, 0, line<T, bank<T>>, bank<T>(), c->size);
+    case IMMEDIATE:
+        return ladder_words(c, blocks, THREADS, 0, line<T, immediate<T>>, immediate<T>(), c->size);
+    case POINTER: return ladder_words(c, blocks, THREADS, 0, line<T, const T *>, behind, c->size);
     }
-    return cudaGetLastError();
+    return cudaErrorInvalidValue;
 }
 
 int line_enqueue(ladder_case *c)
@@ -78,19 +72,11 @@ int line_enqueue(ladder_case *c)
 }
 
 /* The first term is a product: onto -0. */
-void line_answer(const void *, dtype t, int64_t first, int64_t count, void *out)
+double line_answer(const ladder_case *c, int64_t i)
 {
-    for (int64_t i = 0; i < count; i++) {
-        double sum = -0.0;
-        for (int k = 0; k < POINTS; k++)
-            sum = ladder_fma_of(t, weight_of(k), cell_random(LADDER_SEED, (uint64_t)(first + i + k)), sum);
-        ladder_put(t, out, i, sum);
-    }
-}
-
-int line_verify(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_compare(c, c->out, c->out_cells, line_answer, nullptr, v);
+    double sum = -0.0;
+    for (int k = 0; k < POINTS; k++) sum = ladder_fma_of(c->type, weight_of(k), ladder_cell(i + k), sum);
+    return sum;
 }
 
 /* ---- a table of 512 words in __constant__, read at an index that each thread computes ---- */
@@ -121,8 +107,11 @@ int table_prepare(ladder_case *c)
 {
     uint32_t word[TABLE_WORDS];
     for (uint32_t i = 0; i < TABLE_WORDS; i++) word[i] = word_of(i);
-    int code = ladder_open_blocks(c, BLOCKS_PER_SM, 0, THREADS * sizeof(uint32_t), THREADS);
-    c->work *= LOOKUPS;
+    c->blocks = BLOCKS_PER_SM * ladder_sms(c);
+    c->size = (int64_t)c->blocks * THREADS;
+    c->work = (double)c->size * LOOKUPS;
+    c->out_cells = c->size * (int64_t)sizeof(uint32_t) / (int64_t)dtype_bytes(c->type);
+    int code = ladder_alloc_poisoned(c, ladder_bytes(c, c->out_cells), &c->out);
     if (!code)
         code = cudaMemcpyToSymbolAsync(table_bank, word, sizeof word, 0, cudaMemcpyHostToDevice,
                                        device_cuda_stream(c->stream));
@@ -150,16 +139,19 @@ int table_verify(ladder_case *c, ladder_verdict *v)
 
 const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
 
-constexpr ladder_way line_way = { line_prepare, line_enqueue, line_verify },
-                     table_way = { table_prepare, table_enqueue, table_verify };
+constexpr ladder_rung on_a_line(const char *name, const char *why, int variant)
+{
+    return { LADDER_ROW(name, why, line_prepare, line_enqueue, ladder_verify_cells, "copy"),
+             .answer = line_answer, .variant = variant };
+}
 
 const ladder_rung rungs[] = {
-    ladder_row("pointer", "weights loaded through a plain pointer", line_way, POINTER),
-    ladder_row("bank", "weights as operands in __constant__", line_way, BANK),
-    ladder_row("immediate", "weights in the instruction, by template", line_way, IMMEDIATE),
-    ladder_scanned(ADDRESSES, address_counts,
-                   ladder_row("tableBank", "constant cache: one address per turn", table_way, 0, 0, nullptr,
-                              LADDER_CALLS)),
+    on_a_line("pointer", "weights loaded through a plain pointer", POINTER),
+    on_a_line("bank", "weights as operands in __constant__", BANK),
+    on_a_line("immediate", "weights in the instruction, by template", IMMEDIATE),
+    { LADDER_ROW("tableBank", "constant cache: one address per turn", table_prepare, table_enqueue,
+                 table_verify, nullptr),
+      .unit = LADDER_CALLS, LADDER_SCAN(ADDRESSES, address_counts) },
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -29,23 +29,13 @@ int transfer_prepare(ladder_case *c)
     const bool to_host = c->rung->variant & TO_HOST;
     void **const far = to_host ? &c->out : &c->in, **const near = to_host ? &c->in : &c->out;
     int code = far_alloc(c, bytes, far);
-    if (!code) code = ladder_alloc_random(c, c->out_cells, LADDER_SEED, near);
+    if (!code) code = ladder_alloc_random(c, c->out_cells, near);
     /* also the first touch of every page */
-    if (!code) code = c->d->copy(c->d, *far, *near, bytes, c->stream);
-    if (!code) code = c->d->stream_sync(c->d, c->stream);
+    if (!code) code = ladder_fetch(c, *far, *near, bytes);
     if (code) return code;
     if (!to_host) return ladder_poison(c, *near, bytes);
     memset(*far, 0xff, bytes);
     return cudaSuccess;
-}
-
-void transfer_destroy(ladder_case *c) { (void)c->d->synchronize(c->d); }
-
-int move(ladder_case *c)
-{
-    const int64_t vectors = c->size / (int64_t)sizeof(uint4);
-    const unsigned blocks = ladder_blocks(vectors, LADDER_COPY_THREADS);
-    return ladder_words(c, blocks, LADDER_COPY_THREADS, 0, ladder_copy_kernel<uint4, 1>, vectors);
 }
 
 /* ---- the table ---- */
@@ -53,24 +43,21 @@ int move(ladder_case *c)
 const int64_t curve[] = { 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
                           4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30 };
 
-constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_copy },
-                     kernel = { transfer_prepare, move, ladder_verify_copy };
-
-constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling)
+/* The CPU touches each byte of pageable memory. */
+constexpr ladder_rung moves(const char *name, const char *why, int (*enqueue)(ladder_case *), int kind,
+                            const char *ceiling)
 {
-    ladder_rung r = ladder_row(name, why, way, kind, 0, ceiling);
-    r.destroy = transfer_destroy;
-    r.clock = kind & PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE; /* the CPU touches each byte */
-    return ladder_scanned(BYTES, curve, r);
+    return { LADDER_ROW(name, why, transfer_prepare, enqueue, ladder_verify_cells, ceiling), .variant = kind,
+             .clock = kind & PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, LADDER_SCAN(BYTES, curve) };
 }
 
 const ladder_rung rungs[] = {
-    moves("pageableH2D", "the driver copies it first", PAGEABLE, copies, "h2d"),
-    moves("pageableD2H", "and afterwards on the way back", PAGEABLE | TO_HOST, copies, "d2h"),
-    moves("pinnedH2D", "page-locked: read directly", PINNED, copies, "h2d"),
-    moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h"),
-    moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel, "h2d"),
-    moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h"),
+    moves("pageableH2D", "the driver copies it first", ladder_copy, PAGEABLE, "h2d"),
+    moves("pageableD2H", "and afterwards on the way back", ladder_copy, PAGEABLE | TO_HOST, "d2h"),
+    moves("pinnedH2D", "page-locked: read directly", ladder_copy, PINNED, "h2d"),
+    moves("pinnedD2H", "page-locked: written directly", ladder_copy, PINNED | TO_HOST, "d2h"),
+    moves("mappedRead", "a kernel loads across PCIe", ladder_copy_vectors<uint4>, PINNED, "h2d"),
+    moves("mappedWrite", "a kernel stores across PCIe", ladder_copy_vectors<uint4>, PINNED | TO_HOST, "d2h"),
 };
 
 const ladder_parameter parameters[] = {

@@ -1,5 +1,6 @@
 /* shared: when do banks conflict, and how do words come in? The lesson: docs/teaching/shared.md. */
 #include <cuda_pipeline.h>
+#include <numeric>
 
 #include "ladder/ladder_kernel.cuh"
 
@@ -23,13 +24,11 @@ __global__ void __launch_bounds__(STRIDE_THREADS) strided(uint32_t *out, const u
     out[(int64_t)blockIdx.x * STRIDE_THREADS + threadIdx.x] = sum;
 }
 
-int greatest_common_divisor(int a, int b) { return b == 0 ? a : greatest_common_divisor(b, a % b); }
-
 int prepare_strided(ladder_case *c)
 {
     c->type = DTYPE_F32; /* words of 4 bytes, added as integers */
     ladder_moves(c, (int64_t)STRIDE_BLOCKS * STRIDE_THREADS, STRIDE_ROUNDS);
-    c->predicted[0] = { "turns", (double)greatest_common_divisor((int)c->value[STRIDE], 32) };
+    c->predicted[0] = { "turns", (double)std::gcd(c->value[STRIDE], 32) };
     return ladder_open(c, STRIDE_WORDS, c->size);
 }
 
@@ -42,7 +41,7 @@ int run_strided(ladder_case *c)
 int verify_strided(ladder_case *c, ladder_verdict *v)
 {
     uint32_t word[STRIDE_WORDS], sum[STRIDE_THREADS] = {};
-    ladder_random(DTYPE_F32, word, 0, STRIDE_WORDS, LADDER_SEED);
+    ladder_random(DTYPE_F32, word, 0, STRIDE_WORDS);
     for (int t = 0; t < STRIDE_THREADS; t++)
         for (int i = 0; i < STRIDE_ROUNDS; i++)
             sum[t] += word[(t * (int)c->value[STRIDE] + i) % STRIDE_WORDS];
@@ -87,10 +86,10 @@ template <int HOW, int PAD, bool SWIZZLED> int run_tile(ladder_case *c)
                          exchange<double, HOW, PAD, SWIZZLED>);
 }
 
-int64_t tile_source(const ladder_case *c, int64_t i)
+double tile_answer(const ladder_case *c, int64_t i)
 {
     const int64_t k = i % TILE_CELLS;
-    return c->rung->variant == CROSSED ? i - k + k % SIDE * SIDE + k / SIDE : i;
+    return ladder_cell(c->rung->variant == CROSSED ? i - k + k % SIDE * SIDE + k / SIDE : i);
 }
 
 /* ---- from global memory into shared memory ---- */
@@ -162,24 +161,25 @@ const int64_t stages[] = { 1, 2, 3, 4 };
 template <int HOW, int PAD = 0, bool SWIZZLED = false>
 constexpr ladder_rung tile(const char *name, const char *why)
 {
-    const ladder_way way = { prepare_tile, run_tile<HOW, PAD, SWIZZLED>, ladder_by_places<tile_source> };
-    return ladder_row(name, why, way, HOW, (1u << PARAMETERS) - 1, "shared");
+    int (*const run)(ladder_case *) = run_tile<HOW, PAD, SWIZZLED>;
+    return { LADDER_ROW(name, why, prepare_tile, run, ladder_verify_cells, "shared"), .answer = tile_answer,
+             .variant = HOW, .ignores = (1u << PARAMETERS) - 1 };
 }
 
-constexpr ladder_way stride = { prepare_strided, run_strided, verify_strided },
-                     flow = { prepare_flow, run_flow, ladder_verify_copy };
-
 const ladder_rung rungs[] = {
-    ladder_scanned(STRIDE, strides,
-                   ladder_row("stride4", "4-byte words: gcd(stride, 32) turns", stride, 0,
-                              1u << N | 1u << STAGES, "shared")),
+    { LADDER_ROW("stride4", "4-byte words: gcd(stride, 32) turns", prepare_strided, run_strided,
+                 verify_strided, "shared"),
+      .ignores = 1u << N | 1u << STAGES, LADDER_SCAN(STRIDE, strides) },
     tile<ALONG>("rowRow", "no conflict either way"),
     tile<CROSSED>("rowColumn", "one way straight, one way 32 turns"),
     tile<CROSSED, 1>("padded", "one column more: no conflict"),
     tile<CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding"),
-    ladder_row("throughRegisters", "load, wait, store, barrier", flow, 0, 1u << STRIDE | 1u << STAGES),
-    ladder_scanned(STAGES, stages,
-                   ladder_row("asyncStages", "cp.async: started, not waited for", flow, 1, 1u << STRIDE)),
+    { LADDER_ROW("throughRegisters", "load, wait, store, barrier", prepare_flow, run_flow,
+                 ladder_verify_cells, "copy"),
+      .ignores = 1u << STRIDE | 1u << STAGES },
+    { LADDER_ROW("asyncStages", "cp.async: started, not waited for", prepare_flow, run_flow,
+                 ladder_verify_cells, "copy"),
+      .variant = 1, .ignores = 1u << STRIDE, LADDER_SCAN(STAGES, stages) },
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

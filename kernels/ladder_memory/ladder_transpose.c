@@ -10,14 +10,12 @@ int ladder_transpose_prepare(ladder_case *c)
     return ladder_open(c, c->size, c->size);
 }
 
-static int64_t source(const ladder_case *c, int64_t i)
+double ladder_transpose_answer(const ladder_case *c, int64_t i)
 {
     const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
     const int64_t column = i / ny, row = i % ny; /* of A */
-    return row * nx + column;
+    return ladder_cell(row * nx + column);
 }
-
-int ladder_transpose_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, source, v); }
 
 int ladder_transpose_production(ladder_case *c)
 {
@@ -73,18 +71,17 @@ static int walk(ladder_case *c)
     return 0;
 }
 
-#define WAY(NAME, WHY, ENQUEUE, VARIANT, VERIFY)                                                     \
-    {                                                                                                \
-        LADDER_ROW(NAME, WHY, ladder_transpose_prepare, ENQUEUE, VERIFY, "copy"), .variant = VARIANT \
-    }
+#define TURN(NAME, WHY, ENQUEUE, VARIANT)                                                  \
+    LADDER_ROW(NAME, WHY, ladder_transpose_prepare, ENQUEUE, ladder_verify_cells, "copy"), \
+        .answer = ladder_transpose_answer, .variant = VARIANT
 
 static const ladder_rung rungs[] = {
-    WAY("copyRow", "rows in, rows out: upper bound", ladder_copy, 0, ladder_verify_copy),
-    WAY("naiveRow", "whole lines read, single cells written", walk, NAIVE_ROW, ladder_transpose_verify),
-    WAY("naiveCol", "single cells read, whole lines written", walk, NAIVE_COL, ladder_transpose_verify),
-    WAY("tiles", "square tiles that stay in L1", walk, TILES, ladder_transpose_verify),
-    WAY("production", "weft's own: tiles through a buffer", ladder_transpose_production, 0,
-        ladder_transpose_verify),
+    { LADDER_ROW("copyRow", "rows in, rows out: upper bound", ladder_transpose_prepare, ladder_copy,
+                 ladder_verify_cells, "copy") },
+    { TURN("naiveRow", "whole lines read, single cells written", walk, NAIVE_ROW) },
+    { TURN("naiveCol", "single cells read, whole lines written", walk, NAIVE_COL) },
+    { TURN("tiles", "square tiles that stay in L1", walk, TILES) },
+    { TURN("production", "weft's own: tiles through a buffer", ladder_transpose_production, 0) },
 };
 
 static const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {

@@ -101,26 +101,31 @@ template <int PAD, int CELLS = 1> int run_tiles(ladder_case *c)
 
 /* ---- the table ---- */
 
-constexpr ladder_rung rung(const char *name, const char *why, run enqueue,
-                           int (*verify)(ladder_case *, ladder_verdict *) = ladder_transpose_verify)
+constexpr ladder_rung copies(const char *name, const char *why, run enqueue)
 {
-    return ladder_row(name, why, { ladder_transpose_prepare, enqueue, verify });
+    return { LADDER_ROW(name, why, ladder_transpose_prepare, enqueue, ladder_verify_cells, "copy") };
+}
+
+constexpr ladder_rung turns(const char *name, const char *why, run enqueue)
+{
+    return { LADDER_ROW(name, why, ladder_transpose_prepare, enqueue, ladder_verify_cells, "copy"),
+             .answer = ladder_transpose_answer };
 }
 
 const ladder_rung rungs[] = {
-    rung("copyRow", "rows in, rows out: the usual upper bound", run_one<COPY_ROW>, ladder_verify_copy),
-    rung("copyRow4", "four cells per thread: the true bound", run_four<COPY_ROW>, ladder_verify_copy),
-    rung("copyCol", "columns in, columns out: lower bound", run_one<COPY_COL>, ladder_verify_copy),
-    rung("naiveRow", "whole lines read, single cells written", run_one<ALONG_A>),
-    rung("naiveCol", "single cells read, whole lines written", run_one<ALONG_B>),
-    rung("unroll4Row", "four loads in flight per thread", run_four<ALONG_A>),
-    rung("unroll4Col", "the same, scattered loads through L1", run_four<ALONG_B>),
-    rung("thinRow", "warps of 8 x 4: fuller sectors", run_one<ALONG_A, 8, 32>),
-    rung("thinCol", "the same, scattered loads", run_one<ALONG_B, 8, 32>),
-    rung("shared", "tile turned on chip, banks conflict", run_tiles<0>),
-    rung("padded", "one padding column: no conflicts", run_tiles<1>),
-    rung("paddedUnrolled", "four cells per thread, more blocks", run_tiles<1, UNROLL>),
-    rung("production", "weft's own: streaming hints, tiles' order", ladder_transpose_production),
+    copies("copyRow", "rows in, rows out: the usual upper bound", run_one<COPY_ROW>),
+    copies("copyRow4", "four cells per thread: the true bound", run_four<COPY_ROW>),
+    copies("copyCol", "columns in, columns out: lower bound", run_one<COPY_COL>),
+    turns("naiveRow", "whole lines read, single cells written", run_one<ALONG_A>),
+    turns("naiveCol", "single cells read, whole lines written", run_one<ALONG_B>),
+    turns("unroll4Row", "four loads in flight per thread", run_four<ALONG_A>),
+    turns("unroll4Col", "the same, scattered loads through L1", run_four<ALONG_B>),
+    turns("thinRow", "warps of 8 x 4: fuller sectors", run_one<ALONG_A, 8, 32>),
+    turns("thinCol", "the same, scattered loads", run_one<ALONG_B, 8, 32>),
+    turns("shared", "tile turned on chip, banks conflict", run_tiles<0>),
+    turns("padded", "one padding column: no conflicts", run_tiles<1>),
+    turns("paddedUnrolled", "four cells per thread, more blocks", run_tiles<1, UNROLL>),
+    turns("production", "weft's own: streaming hints, tiles' order", ladder_transpose_production),
 };
 
 const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {

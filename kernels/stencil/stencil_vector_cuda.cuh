@@ -32,11 +32,6 @@ template <typename T> static __device__ __forceinline__ T weight(int i)
     if constexpr (sizeof(T) == sizeof(float)) return weights_f32[i];
     else return weights_f64[i];
 }
-static __device__ __forceinline__ float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
-static __device__ __forceinline__ double fma_of(double a, double b, double c)
-{
-    return cell_fma_f64(a, b, c);
-}
 
 /* Term i of a sum: the first is a product; beta * prev is term STENCIL_CUDA_BETA. */
 template <typename T> static __device__ __forceinline__ T term(int i, T u, T sum)

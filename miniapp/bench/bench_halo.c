@@ -3,17 +3,14 @@
 #include "bench/bench_request.h"
 #include "exchange/halo.h"
 #include "ranks/check.h"
-#include "transports/message.h"
 
 enum { BYTES, CHUNK }; /* parameters */
 
 typedef struct exchange {
+    bench_field on;
     MPI_Comm comm; /* of the ranks that exchange: all, or two; not owned */
-    decomp dec;
-    field_shape shape;
     halo *halo;
-    void *field;
-    bench_link_message message[BENCH_LINK_MESSAGES_MAX];
+    message_part message[BENCH_LINK_MESSAGES_MAX];
     int messages;
 } exchange;
 
@@ -21,12 +18,12 @@ typedef struct exchange {
  * from the end as it is from the start. */
 static void make_messages(exchange *e, bool grid)
 {
-    const int64_t word = (int64_t)dtype_bytes(e->shape.type), depth = e->shape.depth_x;
+    const int64_t word = (int64_t)dtype_bytes(e->on.shape.type), depth = e->on.shape.depth_x;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int dx = decomp_dx[k], dy = decomp_dy[k];
-        if (e->dec.neighbour[k] < 0 || (!grid && dx != 0)) continue;
-        const int64_t cells = (dx == 0 ? e->shape.nx : depth) * (dy == 0 ? e->shape.ny : depth);
-        e->message[e->messages++] = (bench_link_message){ e->dec.neighbour[k], cells * word };
+        if (e->on.dec.neighbour[k] < 0 || (!grid && dx != 0)) continue;
+        const int64_t cells = (dx == 0 ? e->on.shape.nx : depth) * (dy == 0 ? e->on.shape.ny : depth);
+        e->message[e->messages++] = (message_part){ .rank = e->on.dec.neighbour[k], .bytes = cells * word };
     }
 }
 
@@ -50,40 +47,15 @@ static bool make_exchange(ladder_case *c, exchange *e)
     }
     c->value[BYTES] = nx * depth * word;
     bench_world_grid(cut, ranks_count(e->comm), &ranks_x, &ranks_y);
-    if (!bench_world_decomp(c, e->comm, nx * ranks_x, ny * ranks_y, cut != BENCH_PAIRS, depth, &e->dec))
+    if (!bench_world_decomp(c, e->comm, nx * ranks_x, ny * ranks_y, cut != BENCH_PAIRS, depth, &e->on.dec))
         return false;
-    e->shape = field_shape_make(c->type, box_width(e->dec.own), box_height(e->dec.own), depth, depth);
+    e->on.shape =
+        field_shape_make(c->type, box_width(e->on.dec.own), box_height(e->on.dec.own), depth, depth);
     make_messages(e, cut == BENCH_BLOCKS);
     return true;
 }
 
 /* ---- rungs of the exchange ---- */
-
-static int exchange_prepare(ladder_case *c)
-{
-    exchange *e = ladder_state(c, sizeof *e);
-    if (!bench_link_carries(c) || !make_exchange(c, e)) return 0;
-    const transport_choice choice = transport_choice_of_all((transport_kind)bench_way_of(c->rung));
-    const int64_t usual_bytes = message_chunk_bytes;
-    message_chunk_bytes = c->value[CHUNK];
-    e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, bench_cut_of(c->rung) == BENCH_BLOCKS,
-                          &choice, e->comm);
-    message_chunk_bytes = usual_bytes;
-    sentence_set(&c->missing, "%s", halo_refused(e->halo));
-    if (!agree_or_say(!c->missing.text[0], &c->missing, bench_world_of(c)->top->comm)) return 0;
-    DEVICE_CHECK(c->d,
-                 ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->shape), &e->field));
-    c->work = (double)halo_sent_bytes(e->halo);
-    c->size = halo_sent_bytes(e->halo) / (int64_t)dtype_bytes(c->type);
-    return bench_world_fill(c, &e->dec, &e->shape, e->field);
-}
-
-static int exchange_enqueue(ladder_case *c)
-{
-    exchange *e = c->state;
-    halo_exchange(e->halo, e->field, c->stream);
-    return 0;
-}
 
 /* A ghost that a neighbour owns holds that neighbour's cell, around the domain where it is periodic. */
 static int64_t place_of(const decomp *d, int64_t x, int64_t y)
@@ -94,10 +66,31 @@ static int64_t place_of(const decomp *d, int64_t x, int64_t y)
     return (d->own.y0 + y + d->ny) % d->ny * d->nx + (d->own.x0 + x + d->nx) % d->nx;
 }
 
-static int exchange_verify(ladder_case *c, ladder_verdict *v)
+static int exchange_prepare(ladder_case *c)
 {
-    const exchange *e = c->state;
-    return bench_world_verify(c, &e->dec, &e->shape, e->field, place_of, v);
+    exchange *e = ladder_state(c, sizeof *e);
+    e->on.place = place_of;
+    if (!bench_link_carries(c) || !make_exchange(c, e)) return 0;
+    const transport_choice choice = transport_choice_of_all((transport_kind)bench_way_of(c->rung));
+    const int64_t usual_bytes = message_chunk_bytes;
+    message_chunk_bytes = c->value[CHUNK];
+    e->halo = halo_create(&e->on.dec, c->d, &e->on.shape, e->on.shape.depth_x,
+                          bench_cut_of(c->rung) == BENCH_BLOCKS, &choice, e->comm);
+    message_chunk_bytes = usual_bytes;
+    sentence_set(&c->missing, "%s", halo_refused(e->halo));
+    if (!agree_or_say(!c->missing.text[0], &c->missing, bench_world_of(c)->top->comm)) return 0;
+    DEVICE_CHECK(c->d,
+                 ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->on.shape), &c->out));
+    c->work = (double)halo_sent_bytes(e->halo);
+    c->size = halo_sent_bytes(e->halo) / (int64_t)dtype_bytes(c->type);
+    return bench_world_fill(c, c->out);
+}
+
+static int exchange_enqueue(ladder_case *c)
+{
+    exchange *e = c->state;
+    halo_exchange(e->halo, c->out, c->stream);
+    return 0;
 }
 
 static void exchange_destroy(ladder_case *c)
@@ -125,8 +118,8 @@ static const ladder_parameter parameters[] = {
 };
 
 #define LINK_FUNCTIONS BENCH_LINK_FUNCTIONS(link_prepare)
-#define HALO_FUNCTIONS                                                                   \
-    .prepare = exchange_prepare, .enqueue = exchange_enqueue, .verify = exchange_verify, \
+#define HALO_FUNCTIONS                                                                      \
+    .prepare = exchange_prepare, .enqueue = exchange_enqueue, .verify = bench_world_verify, \
     .destroy = exchange_destroy, .clock = LADDER_CLOCK_HOST
 #define RUN_BY(NAME, WHY, RUN, WAY, CUT, VALUES)                                       \
     .name = NAME, .why = WHY, RUN##_FUNCTIONS, .variant = (int)(WAY)*BENCH_CUTS + CUT, \
@@ -138,16 +131,14 @@ static const ladder_rung shortest[BENCH_CUTS] = {
     [BENCH_ROWS] = { RUN_BY("link", "", LINK, BENCH_LINK(SHORTEST), BENCH_ROWS, sizes) },
     [BENCH_BLOCKS] = { RUN_BY("link", "", LINK, BENCH_LINK(SHORTEST), BENCH_BLOCKS, grid_sizes) },
 };
-#define RUNG(NAME, WHY, RUN, WAY, CUT, VALUES)                             \
-    {                                                                      \
-        RUN_BY(NAME, WHY, RUN, WAY, CUT, VALUES), .beside = &shortest[CUT] \
-    }
-#define PAIR_AND_RING_OF(NAME, HOW, RUN, WAY)                                \
-    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, BENCH_PAIRS, sizes), \
-        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, BENCH_ROWS, sizes)
+#define RUNG(NAME, WHY, RUN, WAY, CUT, VALUES) \
+    RUN_BY(NAME, WHY, RUN, WAY, CUT, VALUES), .beside = &shortest[CUT]
+#define PAIR_AND_RING_OF(NAME, HOW, RUN, WAY)                                    \
+    { RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, BENCH_PAIRS, sizes) }, \
+    { RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, BENCH_ROWS, sizes) }
 #define PATTERNS_OF(NAME, HOW, RUN, WAY)   \
     PAIR_AND_RING_OF(NAME, HOW, RUN, WAY), \
-        RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, BENCH_BLOCKS, grid_sizes)
+    { RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, BENCH_BLOCKS, grid_sizes) }
 
 static const ladder_rung rungs[] = {
     { RUN_BY("link_oneway", "bare link, one direction", LINK, BENCH_LINK(ONEWAY), BENCH_PAIRS, sizes) },

@@ -11,14 +11,7 @@
 /* A larger spread marks a row: the machine was not quiet while it was measured. */
 static const double spread_quiet = 0.10;
 
-static int ranks_of(const bench *b, const ladder_family *f)
-{
-    return bench_together(f) ? b->world->top->ranks : 1;
-}
-
 static const char *device_of(const bench *b) { return b->d->kind == DEVICE_HOST ? "host" : "cuda"; }
-
-static const char *type_of(const ladder_family *f, dtype t) { return f->type_name[t] ? f->type_name[t] : ""; }
 
 static const char *unit_of(ladder_unit unit)
 {
@@ -52,8 +45,8 @@ static const char row_format[] = "%-36s  %8s  %9s  %12s  %5s  %-16s  ";
 
 static void print_heading(const ladder_family *f, const bench_point *p)
 {
-    const char *type = type_of(f, p->of.type);
-    printf("%s: %s%s%s\n", f->name, f->shows, type[0] ? ", " : "", type);
+    const char *type = f->type_name[p->of.type];
+    printf("%s: %s%s%s\n", f->name, f->shows, type ? ", " : "", type ? type : "");
     printf(row_format, "rung", "median", "spread  ", "rate", "of it", "ceiling");
     printf("what it shows\n");
 }
@@ -196,6 +189,7 @@ void bench_report_record(json_t *o, const bench *b, const bench_item *item, cons
 {
     const ladder_family *f = item->family;
     const ladder_rung *r = item->rung;
+    const int ranks = bench_together(f) ? b->world->top->ranks : 1;
     bool verified = true;
     json_t *ceilings = json_object(), *scan = json_array();
     for (int i = 0; i < b->ceilings; i++)
@@ -205,11 +199,11 @@ void bench_report_record(json_t *o, const bench *b, const bench_item *item, cons
         if (r->scan_count > 0) json_array_append_new(scan, point_json(item, &point[i]));
     }
     json_object_update_new(o, point_json(item, &point[points - 1]));
-    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o, s:b}", "family", f->name,
-                                        "rung", r->name, "why", r->why, "device", device_of(b), "ranks",
-                                        ranks_of(b, f), "dtype",
-                                        record_text_or_null(f->type_name[point[points - 1].of.type]), "unit",
-                                        unit_of(r->unit), "ceilings", ceilings, "verified", verified));
+    json_object_update_new(o,
+                           json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o, s:b}", "family", f->name,
+                                     "rung", r->name, "why", r->why, "device", device_of(b), "ranks", ranks,
+                                     "dtype", record_text_or_null(f->type_name[point[points - 1].of.type]),
+                                     "unit", unit_of(r->unit), "ceilings", ceilings, "verified", verified));
     if (!verified) json_object_set_new(o, "rate", json_null());
     if (r->scan_count > 0) json_object_set_new(o, "swept", json_string(f->parameter[r->scan].key));
     json_object_set_new(o, "sweep", scan);

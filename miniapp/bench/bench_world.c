@@ -56,32 +56,29 @@ bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, b
     return sentence_refuse(&c->missing, "needs at least one row per rank");
 }
 
-int bench_world_fill(const ladder_case *c, const decomp *dec, const field_shape *f, void *field)
+int bench_world_fill(ladder_case *c, void *field)
 {
-    const value v = { .kind = VALUE_RANDOM,
-                      .nx_global = dec->nx,
-                      .ny_global = dec->ny,
-                      .x_first = dec->own.x0,
-                      .y_first = dec->own.y0,
-                      .seed = LADDER_SEED };
-    const int code = c->d->fill_bytes(c->d, field, 0xff, f->bytes, c->stream);
-    return code ? code : c->d->value_fill(c->d, f, field, &v, field_own(f), c->stream);
+    const bench_field *on = c->state;
+    const field_shape *f = &on->shape;
+    const box own = on->dec.own;
+    const int code = ladder_poison(c, field, f->bytes);
+    return code ? code : ladder_fill_field(c, f, field, field_own(f), on->dec.nx, own.x0, own.y0);
 }
 
-int bench_world_verify(ladder_case *c, const decomp *dec, const field_shape *f, const void *field,
-                       bench_place *place, ladder_verdict *v)
+int bench_world_verify(ladder_case *c, ladder_verdict *v)
 {
+    const bench_field *on = c->state;
+    const field_shape *f = &on->shape;
     const topology *top = bench_world_of(c)->top;
     char *host = CHECK_ALLOC(malloc(f->bytes));
     MPI_CHECK(MPI_Barrier(top->comm)); /* where others store into our memory, they have done so */
-    const int code = ladder_fetch(c, host, field, f->bytes);
-    ladder_right(v);
+    const int code = ladder_fetch(c, host, c->out, f->bytes);
     for (int64_t y = -f->depth_y; y < f->ny + f->depth_y && v->right && !code; y++)
         for (int64_t x = -f->depth_x; x < f->nx + f->depth_x && v->right; x++) {
-            const int64_t at = place(dec, x, y);
+            const int64_t at = on->place(&on->dec, x, y);
             double wanted;
             if (at < 0) continue;
-            ladder_random(c->type, &wanted, at, 1, LADDER_SEED);
+            ladder_random(c->type, &wanted, at, 1);
             if (memcmp(field_at(f, host, x, y), &wanted, dtype_bytes(c->type)) != 0)
                 ladder_wrong(v, "rank %d: cell (%lld, %lld) is not that of place %lld", top->rank,
                              (long long)x, (long long)y, (long long)at);

@@ -32,14 +32,17 @@ const char *bench_world_uncut(const ladder_rung *r, device_kind kind, int ranks)
 
 /* Ranks along each axis, as even as can be. */
 void bench_world_grid(bench_cut cut, int ranks, int *ranks_x, int *ranks_y);
-/* This rank's part of nx x ny cells, cut as the rung says. False, with c->missing, where rows do not suffice.
- */
+/* This rank's part of nx x ny cells, cut as the rung says. False, with c->missing: rows do not suffice. */
 bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,
                         decomp *dec);
 
+/* The state of a rung whose ranks exchange the cells of a field begins with this. */
+typedef struct bench_field {
+    decomp dec;
+    field_shape shape;
+    int64_t (*place)(const decomp *d, int64_t x, int64_t y); /* whose cell c->out has there in the end */
+} bench_field;
 /* Fills a rank's own cells, on its device, with random ones that tell their global place; around them all is
- * poisoned. Then: is each cell, ghosts included, the one that was at `place`, unless that is negative? */
-int bench_world_fill(const ladder_case *c, const decomp *dec, const field_shape *f, void *field);
-typedef int64_t bench_place(const decomp *dec, int64_t x, int64_t y);
-int bench_world_verify(ladder_case *c, const decomp *dec, const field_shape *f, const void *field,
-                       bench_place *place, ladder_verdict *v);
+ * poisoned. verify: does each cell of c->out, ghosts included, have its place, unless that is negative? */
+int bench_world_fill(ladder_case *c, void *field);
+int bench_world_verify(ladder_case *c, ladder_verdict *v);

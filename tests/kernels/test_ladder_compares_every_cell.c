@@ -12,14 +12,14 @@ static int destroyed;
 
 static void destroy(ladder_case *c) { destroyed++; }
 
-static const ladder_rung rung = { .name = "fake", .why = "", .destroy = destroy };
+static const ladder_rung rung = { .destroy = destroy };
 
 static bool is_right(ladder_case *c, bool blocks)
 {
-    ladder_verdict v;
-    assert_int_equal(
-        blocks ? ladder_verify_blocks(c, c->in, ladder_bytes(c, BLOCK), &v) : ladder_verify_copy(c, &v), 0);
-    return v.right;
+    ladder_verdict v = { .right = true };
+    return (blocks ? ladder_verify_blocks(c, c->in, ladder_bytes(c, BLOCK), &v)
+                   : ladder_verify_cells(c, &v)) == 0 &&
+           v.right;
 }
 
 static void wrong_bits_are_seen(void **state)
@@ -29,7 +29,6 @@ static void wrong_bits_are_seen(void **state)
     for (int i = 0; i < 4; i++) {
         const bool blocks = i >= 2;
         ladder_case c = { .rung = &rung, .d = d, .type = (dtype)(i % 2) };
-        ladder_verdict v;
         assert_int_equal(ladder_open(&c, CELLS, CELLS), 0);
         assert_false(is_right(&c, blocks)); /* poisoned */
         for (int64_t k = 0, part = blocks ? BLOCK : CELLS; k < CELLS; k += part)
@@ -44,6 +43,7 @@ static void wrong_bits_are_seen(void **state)
         const uint64_t number = c.type == DTYPE_F32 ? 0x89abcdef : 0x0123456789abcdef;
         memcpy(c.out, &number, sizeof number);
         for (uint64_t more = 0; more < 2; more++) {
+            ladder_verdict v = { .right = true };
             assert_int_equal(ladder_compare_number(&c, "sum", c.out, dtype_bytes(c.type), number + more, &v),
                              0);
             assert_int_equal(v.right, more == 0);

@@ -25,7 +25,6 @@ static int enqueue(ladder_case *c)
 static int verify(ladder_case *c, ladder_verdict *v)
 {
     runs_when_verified = runs;
-    ladder_right(v);
     if (!right) ladder_wrong(v, "cell %d", 7);
     return 0;
 }
