@@ -94,7 +94,7 @@ int ladder_fill_field(const ladder_case *c, const field_shape *f, void *field, b
 
 void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells)
 {
-    for (int64_t i = 0; i < cells; i++) ladder_put(t, host_data, i, ladder_cell(first + i));
+    for (int64_t i = 0; i < cells; i++) cell_set(t, host_data, i, ladder_cell(first + i));
 }
 
 /* The sum of the bit patterns of the first cells, or the xor of their 32-bit words. */
@@ -176,8 +176,8 @@ static int compare(ladder_case *c, const void *device_data, int64_t cells, answe
         if (i == count) continue;
         cells_any wanted;
         answer(context, c->type, first + i, 1, &wanted);
-        ladder_wrong(v, "cell %lld is %.9g, not %.9g", (long long)(first + i), ladder_get(c->type, piece, i),
-                     ladder_get(c->type, &wanted, 0));
+        ladder_wrong(v, "cell %lld is %.9g, not %.9g", (long long)(first + i), cell_get(c->type, piece, i),
+                     cell_get(c->type, &wanted, 0));
     }
     const int freed = d->free(d, DEVICE_MEMORY_PINNED, piece);
     return code ? code : freed;
@@ -200,7 +200,7 @@ static void rung_answer(const void *context, dtype t, int64_t first, int64_t cou
     memset(out, 0xff, (size_t)count * dtype_bytes(t));
     for (int64_t i = 0; i < count; i++) {
         const double u = c->rung->answer(c, first + i);
-        if (!isnan(u)) ladder_put(t, out, i, u);
+        if (!isnan(u)) cell_set(t, out, i, u);
     }
 }
 

@@ -162,17 +162,7 @@ int ladder_fill_random(ladder_case *c, void *device_data, int64_t first, int64_t
 int ladder_fill_field(const ladder_case *c, const field_shape *f, void *field, box cells, int64_t nx,
                       int64_t x_first, int64_t y_first);
 void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells);
-/* Cell i of an array of either type, as a double. */
-static inline double ladder_get(dtype t, const void *cells, int64_t i)
-{
-    return t == DTYPE_F32 ? (double)((const float *)cells)[i] : ((const double *)cells)[i];
-}
-static inline void ladder_put(dtype t, void *cells, int64_t i, double u)
-{
-    if (t == DTYPE_F32) ((float *)cells)[i] = (float)u;
-    else ((double *)cells)[i] = u;
-}
-/* An fma of that type, of cells as ladder_get has them: the compiler leaves out the conversions of floats to
+/* An fma of that type, of cells as cell_get has them: the compiler leaves out the conversions of floats to
  * double and back where it knows the type, and takes that question out of loops. */
 static inline double ladder_fma_of(dtype t, double a, double b, double c)
 {

@@ -81,7 +81,7 @@ int ladder_steps_ghosts(device *d, const ladder_field *s, void *field, int64_t d
 static inline void add_term(dtype t, void *restrict next, double w, const void *restrict from, int64_t cells)
 {
     for (int64_t i = 0; i < cells; i++)
-        ladder_put(t, next, i, ladder_fma_of(t, w, ladder_get(t, from, i), ladder_get(t, next, i)));
+        cell_set(t, next, i, ladder_fma_of(t, w, cell_get(t, from, i), cell_get(t, next, i)));
 }
 
 DEVICE_HOST_CLONES
@@ -99,7 +99,7 @@ static void plain_sweep(const ladder_field *s, void *next, const void *cur, cons
 #pragma omp parallel for schedule(static)
     for (int64_t y = 0; y < f->ny; y++) {
         void *const row = field_at(f, next, 0, y);
-        for (int64_t x = 0; x < f->nx; x++) ladder_put(f->type, row, x, -0.0);
+        for (int64_t x = 0; x < f->nx; x++) cell_set(f->type, row, x, -0.0);
         for (int k = 0, dx, dy; k < stencil_weights(op->form, op->radius); k++) {
             stencil_weight_place(op->form, op->radius, k, &dx, &dy);
             add_row(f->type, row, op->weight[k], field_at_const(f, cur, dx, y + dy), f->nx);

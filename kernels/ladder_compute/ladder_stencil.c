@@ -19,12 +19,12 @@ static inline void cells(dtype t, void *restrict next, const void *restrict cur,
     for (int64_t n = 0, at = 0; n < count; n++, at += step) {
         double sum = -0.0;
         for (int k = R, i = 0; k > 0; k--, i += 4) {
-            sum = ladder_fma_of(t, w[i], ladder_get(t, cur, at - k), sum);
-            sum = ladder_fma_of(t, w[i + 1], ladder_get(t, cur, at + k), sum);
-            sum = ladder_fma_of(t, w[i + 2], ladder_get(t, cur, at - k * pitch), sum);
-            sum = ladder_fma_of(t, w[i + 3], ladder_get(t, cur, at + k * pitch), sum);
+            sum = ladder_fma_of(t, w[i], cell_get(t, cur, at - k), sum);
+            sum = ladder_fma_of(t, w[i + 1], cell_get(t, cur, at + k), sum);
+            sum = ladder_fma_of(t, w[i + 2], cell_get(t, cur, at - k * pitch), sum);
+            sum = ladder_fma_of(t, w[i + 3], cell_get(t, cur, at + k * pitch), sum);
         }
-        ladder_put(t, next, at, ladder_fma_of(t, w[4 * R], ladder_get(t, cur, at), sum));
+        cell_set(t, next, at, ladder_fma_of(t, w[4 * R], cell_get(t, cur, at), sum));
     }
 }
 

@@ -45,7 +45,7 @@ int line_prepare(ladder_case *c)
 {
     double f64[POINTS], behind[POINTS];
     for (int k = 0; k < POINTS; k++) f64[k] = weight_of(k);
-    for (int k = 0; k < POINTS; k++) ladder_put(c->type, behind, k, weight_of(k));
+    for (int k = 0; k < POINTS; k++) cell_set(c->type, behind, k, weight_of(k));
     ladder_moves(c, c->value[N], 2);
     int code = ladder_open(c, cells_of(c) + POINTS, c->size);
     if (!code) code = ladder_upload(c, f64, weights<float>, weights<double>);

@@ -33,7 +33,7 @@ enum { NAIVE_ROW, NAIVE_COL, TILES }; /* a rung's variant */
 static inline void turn_cell(const ladder_case *c, int64_t x, int64_t y)
 {
     const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
-    ladder_put(c->type, c->out, x * ny + y, ladder_get(c->type, c->in, y * nx + x));
+    cell_set(c->type, c->out, x * ny + y, cell_get(c->type, c->in, y * nx + x));
 }
 
 static void along_rows(const ladder_case *c, box part)
