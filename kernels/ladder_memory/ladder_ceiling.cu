@@ -40,6 +40,7 @@ int both_prepare(ladder_case *c)
     int code = moved_prepare(c);
     if (!code) code = ladder_alloc_random(c, c->size, &b->from);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, ladder_bytes(c, c->size), &b->to);
+    if (!code) code = ladder_poison(c, b->to, ladder_bytes(c, c->size));
     if (!code) code = d->stream_create(d, false, &b->stream);
     return code ? code : d->event_create(d, false, &b->mark);
 }

@@ -106,11 +106,10 @@ void step_exchange(step_streams *s, step_pass *p, step_levels cur)
  * (inkernel.h) are filled with the first images. */
 static void fill_images(step_streams *s, step_pass *p, const step_job *j)
 {
-    device *d = s->dev;
     if (p->own_ghosts_count == 0 || (p->stores_images && p->images_generation == s->generation)) return;
     fill(s, p, j, p->ghosts, p->own_ghosts_count, s->stream[0]);
     if (p->stores_images)
-        DEVICE_CALL(d, boundary_fill, p->of.shape, j->next.u, &p->sides, p->ghosts, p->own_ghosts_count,
+        DEVICE_CALL(s->dev, boundary_fill, p->of.shape, j->next.u, &p->sides, p->ghosts, p->own_ghosts_count,
                     s->stream[0]);
     p->images_generation = s->generation;
     step_complete(s);
