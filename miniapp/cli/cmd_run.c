@@ -1,6 +1,7 @@
 /* weft run: deck in; fields computed, checkpointed, verified; table and record out. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cmd.h"
 #include "base/machine.h"
@@ -62,7 +63,9 @@ static void gather_report(run *r)
     const MPI_Comm comm = s->top.comm;
     report *out = &r->report;
     double *const spent_s = s->phase_s;
-    timer_spread power[POWER_NUMBERS];
+    enum { CHECKPOINTS = POWER_NUMBERS, MOVED = CHECKPOINTS + 4, MEAN, NUMBERS };
+    double mine[NUMBERS];
+    timer_spread of[NUMBERS];
     double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s,
                                 &out->checkpoints.verify_s, &out->checkpoints.stall_s };
     const clock_steps *t = &r->ticks;
@@ -79,14 +82,16 @@ static void gather_report(run *r)
     spent_s[PHASE_STEPS] =
         spent_s[PHASE_LOOP] - spent_s[PHASE_NORM] - spent_s[PHASE_CHECKPOINT] - spent_s[PHASE_SERIES];
     timer_spreads(spent_s, out->phase, PHASES, comm);
-    for (int i = 0; i < 4; i++) *seconds[i] = timer_slowest_s(*seconds[i], comm);
-    timer_spreads(r->power, power, POWER_NUMBERS, comm);
+    memcpy(mine, r->power, sizeof r->power);
+    for (int i = 0; i < 4; i++) mine[CHECKPOINTS + i] = *seconds[i];
+    mine[MOVED] = sim_bytes_moved_per_pass(s) * (double)s->passes;
+    mine[MEAN] = t->total_steps > 0 ? out->steps.s.mean : 0;
+    timer_spreads(mine, of, NUMBERS, comm);
+    for (int i = 0; i < 4; i++) *seconds[i] = of[CHECKPOINTS + i].max;
     out->power =
-        power_of(power, spent_s[PHASE_LOOP], (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * steps_run);
-    const double moved_bytes = sim_bytes_moved_per_pass(s) * (double)s->passes;
-    out->bytes_moved_per_step = timer_over_ranks(moved_bytes, comm).sum / steps_run;
-    const int slowest = timer_over_ranks(t->total_steps > 0 ? out->steps.s.mean : 0, comm).max_rank;
-    MPI_CHECK(ranks_bcast(&out->steps, sizeof out->steps, MPI_BYTE, slowest, comm));
+        power_of(of, spent_s[PHASE_LOOP], (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * steps_run);
+    out->bytes_moved_per_step = of[MOVED].sum / steps_run;
+    MPI_CHECK(ranks_bcast(&out->steps, sizeof out->steps, MPI_BYTE, of[MEAN].max_rank, comm));
 }
 
 /* Prints the notes on keys that the deck sets; the table has the others. */
