@@ -76,6 +76,13 @@ typedef struct device_link {
                                 * ended */
 } device_link;
 
+/* The levels of a single step, which computes next from cur, and from prev if the stencil has one. next may
+ * be prev, for a cell reads prev only at its own index, never cur. */
+typedef struct stencil_levels {
+    void *next;
+    const void *cur, *prev;
+} stencil_levels;
+
 /* A box of a pass of temporal blocking. Levels: those that the stencil has, else NULL. */
 typedef struct temporal_call {
     field_shape shape;
@@ -193,15 +200,13 @@ struct device {
     int (*fill_bytes)(device *d, void *to, int byte, size_t bytes, device_stream *s);
 
     /* stencil_bind keeps the weights on the device (__constant__) until the next bind; one stencil at a time.
-     * It waits for the device, so it is set-up, not loop. stencil_pass computes next from cur, and from prev
-     * if the stencil has one, in the given boxes (own coordinates, disjoint, count <= STENCIL_BOXES_MAX).
-     * next may be prev (a cell reads prev only at its own index), never cur. step: NULL, or the images of
-     * these cells that it stores, and the inboxes that it waits for (inkernel.h); with inboxes or a norm a
-     * single box, that of all own cells. stencil_inkernel_can: true on CUDA for stars and boxes; change: with
-     * the norm too. */
+     * It waits for the device, so it is set-up, not loop. stencil_pass takes a step of the given boxes (own
+     * coordinates, disjoint, count <= STENCIL_BOXES_MAX). step: NULL, or the images of these cells that it
+     * stores, and the inboxes that it waits for (inkernel.h); with inboxes or a norm a single box, that of
+     * all own cells. stencil_inkernel_can: true on CUDA for stars and boxes; change: with the norm too. */
     int (*stencil_bind)(device *d, const stencil *op);
-    int (*stencil_pass)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                        const box *boxes, int count, const inkernel_step *step, device_stream *s);
+    int (*stencil_pass)(device *d, const field_shape *f, stencil_levels levels, const box *boxes, int count,
+                        const inkernel_step *step, device_stream *s);
     bool (*stencil_inkernel_can)(device *d, bool change);
     /* Before in-kernel steps begin: stores those images of a level that are flag words, with the epoch
      * step->epoch, as the step that wrote the level would have. */

@@ -42,7 +42,8 @@ int ladder_field_pass(ladder_case *c)
 {
     const ladder_field *s = c->state;
     const box own = field_own(&s->shape);
-    return c->d->stencil_pass(c->d, &s->shape, c->out, c->in, s->prev, &own, 1, NULL, c->stream);
+    const stencil_levels levels = { c->out, c->in, s->prev };
+    return c->d->stencil_pass(c->d, &s->shape, levels, &own, 1, NULL, c->stream);
 }
 
 /* ---- several time steps ---- */

@@ -23,7 +23,8 @@ int ladder_fused_singly(ladder_case *c)
     for (int left = s->steps - 1; left >= 0 && !code; left--) {
         void *const to = target(c, left);
         code = ladder_steps_ghosts(c->d, s, from, 1, c->stream);
-        if (!code) code = c->d->stencil_pass(c->d, &s->shape, to, from, NULL, &own, 1, NULL, c->stream);
+        const stencil_levels levels = { to, from, NULL };
+        if (!code) code = c->d->stencil_pass(c->d, &s->shape, levels, &own, 1, NULL, c->stream);
         from = to;
     }
     return code;

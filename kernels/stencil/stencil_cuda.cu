@@ -59,22 +59,22 @@ bool stencil_inkernel_can_cuda(device *d, bool change)
            (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
 }
 
-int stencil_pass_cuda(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                      const box *boxes, int count, const inkernel_step *step, device_stream *s)
+int stencil_pass_cuda(device *d, const field_shape *f, stencil_levels levels, const box *boxes, int count,
+                      const inkernel_step *step, device_stream *s)
 {
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
     const device_variants *all = &self->base.stencil_variants;
-    assert(op->type == f->type && next != cur && count <= STENCIL_BOXES_MAX);
+    assert(op->type == f->type && levels.next != levels.cur && count <= STENCIL_BOXES_MAX);
     assert(op->radius <= f->depth_x && (op->form == STENCIL_LINE || op->radius <= f->depth_y));
-    assert(!op->has_prev || prev);
+    assert(!op->has_prev || levels.prev);
     assert(!step || stencil_inkernel_can_cuda(d, step->change));
     assert(0 <= all->chosen && all->chosen < all->count);
     const stencil_call call = { .op = op,
                                 .variant = &self->variant[all->chosen],
-                                .next = field_at(f, next, 0, 0),
-                                .cur = field_at_const(f, cur, 0, 0),
-                                .prev = op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,
+                                .next = field_at(f, levels.next, 0, 0),
+                                .cur = field_at_const(f, levels.cur, 0, 0),
+                                .prev = op->has_prev ? field_at_const(f, levels.prev, 0, 0) : nullptr,
                                 .pitch = f->pitch,
                                 .nx = f->nx,
                                 .ny = f->ny,

@@ -42,8 +42,8 @@ static int64_t tile_cells(const device_host *h)
 }
 
 /* Computes the rows of a tile; `all` is common to the tiles of the pass. */
-static void tile_pass(const stencil *op, const stencil_host_row *all, const field_shape *f, void *next,
-                      const void *cur, const void *prev, box b)
+static void tile_pass(const stencil *op, const stencil_host_row *all, const field_shape *f,
+                      const stencil_levels *levels, box b)
 {
     const int64_t x0 = b.x0 & -(DEVICE_HOST_LINE_BYTES / (int64_t)dtype_bytes(f->type));
     const int beside = op->form == STENCIL_LINE ? 0 : op->radius;
@@ -53,22 +53,24 @@ static void tile_pass(const stencil *op, const stencil_host_row *all, const fiel
     job.rows = (int)box_height(b);
     job.first = b.x0 - x0;
     job.cells = b.x1 - x0;
-    for (int y = 0; y < job.rows + 2 * beside; y++) row[y] = field_at_const(f, cur, x0, b.y0 + y - beside);
-    job.sum = field_at(f, next, x0, b.y0);
-    job.before = prev ? field_at_const(f, prev, x0, b.y0) : NULL;
+    for (int y = 0; y < job.rows + 2 * beside; y++)
+        row[y] = field_at_const(f, levels->cur, x0, b.y0 + y - beside);
+    job.sum = field_at(f, levels->next, x0, b.y0);
+    job.before = op->has_prev ? field_at_const(f, levels->prev, x0, b.y0) : NULL;
     stencil_host_rows(op->type, op->form)(&job);
 }
 
-int stencil_pass_host(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                      const box *boxes, int count, const inkernel_step *step, device_stream *s)
+int stencil_pass_host(device *d, const field_shape *f, stencil_levels levels, const box *boxes, int count,
+                      const inkernel_step *step, device_stream *s)
 {
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
-    assert(op->type == f->type && next != cur && (prev || !op->has_prev) && count <= STENCIL_BOXES_MAX);
-    assert(!step);
+    void *const next = levels.next;
+    assert(op->type == f->type && next != levels.cur && (levels.prev || !op->has_prev));
+    assert(count <= STENCIL_BOXES_MAX && !step);
     assert((uintptr_t)next % FIELD_ALIGN_BYTES == 0); /* otherwise whole vectors cannot be streamed */
     const size_t working_bytes = (op->has_prev ? 3 : 2) * f->bytes;
-    const bool in_place = op->has_prev && next == prev, line = op->form == STENCIL_LINE;
+    const bool in_place = op->has_prev && next == levels.prev, line = op->form == STENCIL_LINE;
     const int64_t columns = tile_cells(h);
     const stencil_host_row all = {
         .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
@@ -91,7 +93,7 @@ int stencil_pass_host(device *d, const field_shape *f, void *next, const void *c
                 end = stencil_host_least(part.x1, (x / columns + 1) * columns);
                 for (int64_t y = part.y0, low; y < part.y1; y = low) {
                     low = stencil_host_least(part.y1, y + rows);
-                    tile_pass(op, &all, f, next, cur, op->has_prev ? prev : NULL, box_make(x, end, y, low));
+                    tile_pass(op, &all, f, &levels, box_make(x, end, y, low));
                 }
             }
         }

@@ -100,12 +100,12 @@ static double kernel_s(const passes *t, int steps)
         *f, next.u, next.prev, cur.u, cur.prev, t->cells, steps, s->pass.sides, NULL
     };
     const persistent_call all = { *f, next.u, cur.u, steps, s->pass.sides, s->persistent.memory, NULL };
-    void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
+    /* as steps that are taken one by one write */
+    const stencil_levels levels = { cur.prev ? cur.prev : next.u, cur.u, cur.prev };
     sim_stamp(s);
     for (int i = 0; i < t->launches; i++) {
         if (t->persistent) DEVICE_CALL(d, persistent_pass, &all, stream);
-        else if (steps == 1)
-            DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &t->cells, 1, NULL, stream);
+        else if (steps == 1) DEVICE_CALL(d, stencil_pass, f, levels, &t->cells, 1, NULL, stream);
         else DEVICE_CALL(d, temporal_pass, &block, stream);
     }
     return sim_since_stamp_s(s) / t->launches;

@@ -152,6 +152,7 @@ void inkernel_pass_step(const step_pass *pass, const step_job *j, device_stream 
     const step_levels *const field = p->of->field;
     const box own = field_own(p->of->shape);
     const int i = j->epoch % 2;
+    const stencil_levels levels = { field[i].u, field[1 - i].u, j->cur.prev };
     const inkernel_pass_norm norm = j->rides;
     inkernel_step step = j->exchange ? p->linked[i] : pass->images[i];
     step.epoch = (uint64_t)j->epoch;
@@ -160,7 +161,7 @@ void inkernel_pass_step(const step_pass *pass, const step_job *j, device_stream 
         step.change = norm_at(p, norm.slot, norm.number);
         step.clear = norm_at(p, slot, slot == norm.slot ? norm.number + 1 : 0);
     }
-    DEVICE_CALL(d, stencil_pass, p->of->shape, field[i].u, field[1 - i].u, j->cur.prev, &own, 1, &step, s);
+    DEVICE_CALL(d, stencil_pass, p->of->shape, levels, &own, 1, &step, s);
 }
 
 void step_taken(step_streams *s, step_pass *pass, const step_job *j, int64_t steps)

@@ -39,9 +39,10 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
 {
     device *d = s->dev;
     const field_shape *f = p->of.shape;
+    const stencil_levels levels = { j->next.u, j->cur.u, j->cur.prev };
     const inkernel_step *images = p->stores_images ? &p->images[j->next.u == p->of.field[1].u] : NULL;
     if (p->of.block_steps == 1)
-        DEVICE_CALL(d, stencil_pass, f, j->next.u, j->cur.u, j->cur.prev, boxes, count, images, stream);
+        DEVICE_CALL(d, stencil_pass, f, levels, boxes, count, images, stream);
     for (int i = 0; p->of.block_steps > 1 && i < count; i++) {
         const temporal_call block = { .shape = *f,
                                       .next = j->next.u,

@@ -126,8 +126,8 @@ static void enqueue_steps(one_rank *rank, int ranks)
             /* the first half by the kernels without a norm */
             if (n >= STEPS / 2) step.change = me->norm[n % 2], step.clear = me->norm[1 - n % 2];
             const box own = field_own(&me->shape);
-            DO(TESTED, stencil_pass, &me->shape, me->field[to], me->field[from], me->field[to], &own, 1,
-               &step, me->stream);
+            const stencil_levels levels = { me->field[to], me->field[from], me->field[to] };
+            DO(TESTED, stencil_pass, &me->shape, levels, &own, 1, &step, me->stream);
         }
 }
 

@@ -27,7 +27,10 @@ static field_shape shape_of(const stencil *op, int64_t nx, int64_t ny, int extra
 static void pass(const stencil *op, const field_shape *f, const twin *next, const twin *cur, const twin *prev,
                  const box *boxes, int count)
 {
-    ON_BOTH DO(i, stencil_pass, f, next->at[i], cur->at[i], prev->at[i], boxes, count, NULL, stream[i]);
+    ON_BOTH {
+        const stencil_levels levels = { next->at[i], cur->at[i], prev->at[i] };
+        DO(i, stencil_pass, f, levels, boxes, count, NULL, stream[i]);
+    }
     assert_same(next, "%s r=%d %s prev=%d %lldx%lld, %d boxes", stencil_form_name(op->form), op->radius,
                 dtype_name(op->type), op->has_prev, (long long)f->nx, (long long)f->ny, count);
 }

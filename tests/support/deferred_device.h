@@ -259,8 +259,7 @@ static void deferred_destroy(device **self)
     V(size_t, row_bytes) V(size_t, rows)
 #define GIVEN_fill_bytes(V, P, A) V(void *, to) V(int, byte) V(size_t, bytes)
 #define GIVEN_stencil_pass(V, P, A) \
-    P(field_shape, f) V(void *, next) V(const void *, cur) V(const void *, prev) A(box, boxes) \
-    P(inkernel_step, step)
+    P(field_shape, f) V(stencil_levels, levels) A(box, boxes) P(inkernel_step, step)
 #define GIVEN_temporal_pass(V, P, A) P(temporal_call, call)
 #define GIVEN_inkernel_flag_words(V, P, A) P(field_shape, f) V(const void *, level) P(inkernel_step, step)
 #define GIVEN_boundary_fill(V, P, A) P(field_shape, f) V(void *, field) P(boundary, sides) A(box, boxes)

@@ -40,7 +40,8 @@ static inline void host_field_step(device *d, const field_shape *f, void *level[
     for (int i = 0; i < steps; i++) {
         void *const cur = level[0], *const next = level[1];
         host_field_fill_ghosts(d, f, cur, sides, ((const device_host *)d)->op.radius, s);
-        assert_int_equal(d->stencil_pass(d, f, next, cur, has_prev ? next : NULL, &all, 1, NULL, s), 0);
+        const stencil_levels levels = { next, cur, has_prev ? next : NULL };
+        assert_int_equal(d->stencil_pass(d, f, levels, &all, 1, NULL, s), 0);
         level[0] = next, level[1] = cur;
     }
 }

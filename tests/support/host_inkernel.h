@@ -79,17 +79,18 @@ static device host_inkernel_own; /* the device's functions when it was given the
 
 static inline bool host_inkernel_can(device *d, bool change) { return true; }
 
-static inline int host_inkernel_pass(device *d, const field_shape *f, void *next, const void *cur,
-                                     const void *prev, const box *boxes, int count,
-                                     const inkernel_step *step, device_stream *s)
+static inline int host_inkernel_pass(device *d, const field_shape *f, stencil_levels levels, const box *boxes,
+                                     int count, const inkernel_step *step, device_stream *s)
 {
     if (step) host_inkernel_take(f, step);
-    const int code = host_inkernel_own.stencil_pass(d, f, next, cur, prev, boxes, count, NULL, s);
+    const int code = host_inkernel_own.stencil_pass(d, f, levels, boxes, count, NULL, s);
     for (int i = 0; i < count && step; i++)
-        host_inkernel_store(f, next, step, boxes[i], (step->epoch + 1) % INKERNEL_EPOCHS, true);
+        host_inkernel_store(f, levels.next, step, boxes[i], (step->epoch + 1) % INKERNEL_EPOCHS, true);
     if (code != 0 || !step || !step->change) return code;
     host_inkernel_norms++;
-    DEVICE_CHECK(d, host_inkernel_own.max_change(d, f, next, cur, boxes[0], step->change, s));
+    const int changed =
+        host_inkernel_own.max_change(d, f, levels.next, levels.cur, boxes[0], step->change, s);
+    DEVICE_CHECK(d, changed);
     return host_inkernel_own.fill_bytes(d, step->clear, 0, INKERNEL_NORM_BYTES, s);
 }
 

@@ -58,15 +58,15 @@ static double plain_stencil_cell(const field_shape *f, const void *cur, int64_t 
     return sum.sum;
 }
 
-static int plainly_stencil_pass(device *d, const field_shape *f, void *next, const void *cur,
-                                const void *prev, const box *boxes, int count, const inkernel_step *step,
-                                device_stream *s)
+static int plainly_stencil_pass(device *d, const field_shape *f, stencil_levels levels, const box *boxes,
+                                int count, const inkernel_step *step, device_stream *s)
 {
     for (int i = 0; i < count; i++)
         PLAIN_CELLS(boxes[i]) {
-            double u = plain_stencil_cell(f, cur, x, y);
-            if (plain_op.has_prev) u = plain_fma(of(f->type), plain_op.beta, plain_get(f, prev, x, y), u);
-            plain_set(f, next, x, y, u);
+            double u = plain_stencil_cell(f, levels.cur, x, y);
+            if (plain_op.has_prev)
+                u = plain_fma(of(f->type), plain_op.beta, plain_get(f, levels.prev, x, y), u);
+            plain_set(f, levels.next, x, y, u);
         }
     return 0;
 }
