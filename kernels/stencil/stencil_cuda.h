@@ -17,7 +17,7 @@
  *    + 2(V-1) <= allocation's end, because pitch >= nx + 2 depth_x and 2(V-1) < line.
  * Origin and pitch are whole lines, so every vector is aligned. Cells read outside the box may be written by
  * others at the same time (a halo that arrives); they reach no stored cell. Stores touch only the box's own
- * cells.
+ * cells, and with a step their images.
  *
  * next may be prev: a thread has read its cells of prev before it stores, and no other thread reads them. */
 #pragma once

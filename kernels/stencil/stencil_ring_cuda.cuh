@@ -1,6 +1,6 @@
-/* Stars and boxes: bulk copies bring the rows of a tile into shared memory
- * (ring_rows_cuda.cuh). Boxes of radius 3 and 4, bound by arithmetic, have tiles of their own
- * (stencil_slide_cuda.cuh), which stencil_tile starts too.
+/* Tiles of stars and boxes: bulk copies bring a tile's rows into shared memory (ring_rows_cuda.cuh). Boxes of
+ * radius 3 and 4, bound by arithmetic, have tiles of their own (stencil_slide_cuda.cuh), which stencil_tile
+ * starts too.
  *
  * A block takes a tile of N = 32 COLUMNS vectors of 16 bytes along x and `height` rows along y. Its first
  * warp requests the tile's rows and the halo's, B rows per step, one mbarrier per step. Every warp waits for

@@ -4,8 +4,8 @@
  *     streams 0 ..    images of own cells | interior ------------------------------------------------> join
  *
  * Where kernels of single steps store images of the cells that they compute, no fill precedes the interior.
- * That is so where the host carries messages (16384 x 1024 f32 on each of two H200s: 50 us -> 45): over nccl
- * the fill costs the host nothing, and gives the exchange a start.
+ * That is so where the host carries messages (16384 x 16384 f32 on two H200s, aware: 260 us -> 257): over
+ * nccl the fill costs the host nothing, and gives the exchange a start.
  *
  * The interior reads no received ghost; the shell, along sides with a neighbour, is the rest. The order of
  * the parts hides the exchange. Pack comes first: once the interior fills the SMs a pack queues behind it,
