@@ -17,9 +17,9 @@ typedef struct inkernel_level {
 
 size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius);
 
-/* The step from cur to next; its epoch and change are the caller's. sides: of the rank, NONE
- * where a neighbour lies. radius: of the stencil, in a field with ghosts along y and no axis that is shorter:
- * no ghost is the image of an image; corners: it reads diagonal ghosts. */
+/* The step from cur to next; its epoch and change are the caller's. sides: of the rank, NONE where a
+ * neighbour lies. radius: of the stencil, in a field with ghosts along y and no axis that is shorter: no
+ * ghost is the image of an image; corners: it reads diagonal ghosts. */
 void inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape,
                         const boundary *sides, int radius, bool corners, const inkernel_level *cur,
                         const inkernel_level *next);

@@ -157,19 +157,9 @@ static __device__ __forceinline__ void join_change(unsigned long long *norm, cha
     if (__any_sync(~0u, change > known)) change_raise(norm, change);
 }
 
-/* Least number of blocks per SM, by radius from 1: as many as the tiles' kernel has. */
-constexpr int inkernel_star_blocks[2][2][STENCIL_RADIUS_MAX] = {
-    { { 5, 4, 4, 4, 4, 4, 4, 4 },   /* one level, f32 */
-      { 5, 4, 4, 4, 4, 4, 3, 3 } }, /* f64 */
-    { { 3, 3, 3, 3, 3, 3, 2, 2 },   /* two levels, f32 */
-      { 3, 3, 3, 3, 3, 3, 2, 2 } }, /* f64 */
-};
-
-template <stencil_form FORM, typename T, int R, bool PREV> constexpr int inkernel_blocks()
-{
-    if (FORM == STENCIL_STAR) return inkernel_star_blocks[PREV][sizeof(T) == 8][R - 1];
-    return PREV ? 1 : ring_shape<FORM, T, R>::TILING.blocks;
-}
+/* Least number of blocks per SM: those of two levels hold more registers. */
+template <stencil_form FORM, typename T, int R, bool PREV>
+constexpr int inkernel_blocks = PREV ? (R <= 6 ? 3 : 2) : ring_shape<FORM, T, R>::TILING.blocks;
 
 /* Actions around a tile (stencil_ring_cuda.cuh). */
 template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hooks {
@@ -205,7 +195,7 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
 };
 
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
-static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkernel_blocks<FORM, T, R, PREV>())
+static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkernel_blocks<FORM, T, R, PREV>)
     inkernel_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes,
                     const __grid_constant__ inkernel_step w, const inkernel_size own)
 {

@@ -35,7 +35,7 @@ struct ring_tiling {
     int columns, groups; /* warps side by side, one above the other */
     int step_rows;       /* rows that come, and are computed, at a time: a step */
     int ahead;           /* steps requested ahead, if a ring; 0: the whole tile at once */
-    int blocks;          /* on an SM, at least: bounds the registers; 1 where they need no bound */
+    int blocks;          /* on an SM, at least, of one level: bounds the registers; 1: they need no bound */
     int height;          /* rows of a tile */
     int wave;            /* of bands of tiles, see tiles_cuda.cuh */
 };
@@ -43,18 +43,18 @@ struct ring_tiling {
 /* [box][f64][radius - 1]; fastest on an H200 (why: docs/stencil-kernels.md). */
 constexpr ring_tiling ring_tilings[2][2][STENCIL_RADIUS_MAX] = {
     /*  columns, groups, step_rows, ahead, blocks, height, wave */
-    { { { 4,       2,      2,         0,     1,      8,      0 }, /* star, f32, radius 1 */
-        { 4,       2,      2,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      24,     0 },
+    { { { 4,       2,      2,         0,     5,      8,      0 }, /* star, f32, radius 1 */
+        { 4,       2,      2,         0,     4,      16,     0 },
+        { 4,       1,      4,         0,     4,      16,     0 },
+        { 4,       1,      4,         0,     4,      24,     0 },
         { 4,       1,      2,         6,     4,      24,     192 },
-        { 4,       1,      4,         3,     3,      24,     192 },
-        { 4,       1,      4,         3,     3,      80,     384 },
-        { 4,       1,      4,         3,     3,      80,     384 } },
-      { { 4,       2,      2,         0,     1,      8,      0 }, /* star, f64, radius 1 */
-        { 4,       2,      2,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         3,     4,      24,     192 },
+        { 4,       1,      4,         3,     4,      80,     384 },
+        { 4,       1,      4,         3,     4,      80,     384 } },
+      { { 4,       2,      2,         0,     5,      8,      0 }, /* star, f64, radius 1 */
+        { 4,       2,      2,         0,     4,      16,     0 },
+        { 4,       1,      4,         0,     4,      16,     0 },
+        { 4,       1,      4,         0,     4,      16,     0 },
         { 4,       1,      2,         6,     4,      24,     192 },
         { 4,       1,      2,         6,     4,      32,     256 },
         { 4,       1,      4,         3,     3,      80,     320 },
