@@ -29,10 +29,9 @@ __attribute__((format(printf, 2, 3))) static inline void sentence_set(sentence *
     va_end(args);
 }
 
-/* Sets the sentence and is false, as the answer of a function that refuses. */
-#define sentence_refuse(...) (sentence_set(__VA_ARGS__), false)
-/* The same of a function whose answer is a status. */
+/* Sets the sentence and is that status, the answer of a function that fails; of one that refuses, false. */
 #define sentence_fail(status, ...) (sentence_set(__VA_ARGS__), status)
+#define sentence_refuse(...) sentence_fail(false, __VA_ARGS__)
 
 /* Appends to the sentence. */
 __attribute__((format(printf, 2, 3))) static inline void sentence_add(sentence *s, const char *format, ...)

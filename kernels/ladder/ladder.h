@@ -78,7 +78,7 @@ typedef struct ladder_case {
 } ladder_case;
 
 /* c->missing says why; 0, as prepare returns then. */
-#define ladder_missing(c, ...) (sentence_set(&(c)->missing, __VA_ARGS__), 0)
+#define ladder_missing(c, ...) sentence_fail(0, &(c)->missing, __VA_ARGS__)
 
 typedef struct ladder_verdict {
     bool right;
