@@ -33,7 +33,7 @@ load ../support/helper
 @test "keys that the kind does not use are said, and in the record" {
     local unused="not used by this kind, grid and initial value: problem.alpha, problem.mode_y"
     deck d.ini problem.kind=laplace problem.alpha=.1 problem.mode_y=3 grid.nx=40 time.steps=3
-    refuses 0 weft_run 2 d.ini -- "$unused"
+    refuses 0 weft_run 2 d.ini --quiet -- "$unused"
     expect note "$unused" "$(record '.notes[] | select(startswith("not used"))')"
 }
 

@@ -88,9 +88,8 @@ static inline int host_inkernel_pass(device *d, const field_shape *f, stencil_le
         host_inkernel_store(f, levels.next, step, boxes[i], (step->epoch + 1) % INKERNEL_EPOCHS, true);
     if (code != 0 || !step || !step->change) return code;
     host_inkernel_norms++;
-    const int changed =
-        host_inkernel_own.max_change(d, f, levels.next, levels.cur, boxes[0], step->change, s);
-    DEVICE_CHECK(d, changed);
+    DEVICE_CHECK(d, host_inkernel_own.max_change(d, f, levels.next, levels.cur, boxes[0], step->change,
+                                                 s));
     return host_inkernel_own.fill_bytes(d, step->clear, 0, INKERNEL_NORM_BYTES, s);
 }
 
