@@ -45,7 +45,7 @@ NCCL      ?= $(if $(and $(filter 1,$(CUDA)),$(wildcard $(NCCL_HOME:%=%/include/n
 GPUS      := $(shell nvidia-smi -L 2>/dev/null | grep -c '^GPU')
 RANKS     ?= $(or $(filter-out 0,$(GPUS)),2)
 
-# As Debian's and Ubuntu's packages, and Ubuntu's gcc by itself.
+# Debian's and Ubuntu's packages are built so, and Ubuntu's gcc does it by itself.
 FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 ifdef SANITIZE
 BUILD ?= build/sanitize

@@ -1,11 +1,11 @@
-"""The blocks of pages that are rendered: nobody types them.
+"""The blocks of pages that are rendered: no hand types them.
 
 In a page of Markdown, what stands between two lines like these
 
     <!-- table NAME ARGUMENTS -->
     <!-- end -->
 
-is the table of that name (weftlab/tables.py), from the results. Likewise `picture NAME ARGUMENTS` is
+is the table of that name (weftlab/tables.py), from the results. `picture NAME ARGUMENTS` is
 a picture of docs/figures (weftlab/teaching.py).
 """
 

@@ -1,4 +1,4 @@
-"""jobs/judge blames the part that is slow and nobody else: on made machines of 2 to 1024 ranks, in noise, on
+"""jobs/judge blames the part that is slow and no other: on made machines of 2 to 1024 ranks, in noise, on
 recorded checks of H100s healthy and slowed; its page stands alone.
 """
 
@@ -71,7 +71,7 @@ def between(one, other=-1):
 
 
 def cases(ranks, hosts):
-    """By which factor what is slow, and whom to blame: a part, None for nobody, or DOUBT."""
+    """By which factor what is slow, and whom to blame: a part, None for no part, or DOUBT."""
     each, third = ranks // hosts, 3 if ranks > 3 else 1
     yield 1, between(third), None
     yield 0.81, between(third), ("gpu", third, -1)

@@ -1,4 +1,4 @@
-"""Nobody types a figure: the tables that pages show are rendered from jobs/results, each file of which the
+"""No hand types a figure: the tables that pages show are rendered from jobs/results, each file of which the
 index names with the command that gave it.
 """
 

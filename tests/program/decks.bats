@@ -37,7 +37,7 @@ load ../support/helper
     expect note "$unused" "$(record '.notes[] | select(startswith("not used"))')"
 }
 
-@test "a deck through a pipe; one that nobody writes into is refused" {
+@test "a deck through a pipe; one without a writer is refused" {
     deck d.ini problem.kind=heat problem.alpha=.1 grid.nx=40 time.steps=3
     weft_alone <(cat d.ini)
     mkfifo pipe.ini

@@ -1,4 +1,4 @@
-# What `make install` leaves: a program, its manual and completion, the decks and scripts, and the pages.
+# `make install` leaves a program, its manual and completion, the decks and scripts, and the pages.
 load ../support/helper
 
 @test "make install: program, decks, scripts and pages, whose links lead to what is there, in any folder" {

@@ -1,4 +1,4 @@
-# Who teaches with the ladder finds a page per family: every command on the pages runs where the machine has the rungs that it names.
+# Each family of the ladder has its page, whose commands run where the machine has the rungs that they name.
 # A page has every rung and key that the program lists.
 load ../support/helper
 
