@@ -99,7 +99,8 @@ int persistent_pass_cuda(device *d, const persistent_call *c, device_stream *s)
                              a.ay.low != BOUNDARY_NONE || a.ay.high != BOUNDARY_NONE;
         void *arguments[] = { &a };
         /* all blocks run at the same time, or none */
-        return cudaLaunchCooperativeKernel(kernel_of(cell, p->tiling, mirrors), p->tiles_x * p->tiles_y,
-                                           32 * p->warps, arguments, p->shared_bytes, device_cuda_stream(s));
+        return cudaLaunchCooperativeKernel((const void *)kernel_of(cell, p->tiling, mirrors),
+                                           p->tiles_x * p->tiles_y, 32 * p->warps, arguments,
+                                           p->shared_bytes, device_cuda_stream(s));
     }));
 }

@@ -11,36 +11,37 @@
 static const char bytes[] = "B/s", flops[] = "flop/s", cells[] = "cells/s";
 enum { BLOCK = CHECK_BLOCK_STEPS };
 
-#define OVER(TRANSPORT, NAME)                                                                               \
-    [CHECK_RING + TRANSPORT] = { "ring_" NAME, "ring over " NAME, CHECK_JOB, bytes, "halo/" NAME "_ring" }, \
-                  [CHECK_ALLTOALL + TRANSPORT] = { "alltoall_" NAME, "all-to-all over " NAME, CHECK_JOB,    \
-                                                   bytes, "alltoall/" NAME "_slabs" }
+#define OVER(TRANSPORT, NAME)                                                                     \
+    [CHECK_RING + TRANSPORT] = { "ring_" NAME, "ring over " NAME, CHECK_JOB, bytes,               \
+                                 .rung = "halo/" NAME "_ring" },                                  \
+    [CHECK_ALLTOALL + TRANSPORT] = { "alltoall_" NAME, "all-to-all over " NAME, CHECK_JOB, bytes, \
+                                     .rung = "alltoall/" NAME "_slabs" }
 
 const check_like_row check_likes[CHECK_LIKES] = {
-    [CHECK_PATTERNS] = { "patterns", "memory patterns", CHECK_GPU, bytes },
-    [CHECK_COPY] = { "copy", "memory copy", CHECK_GPU, bytes, "ceiling/copy" },
-    [CHECK_READ] = { "read", "memory read", CHECK_GPU, bytes, "ceiling/read" },
-    [CHECK_FMA_F32] = { "fma_f32", "arithmetic in f32", CHECK_GPU, flops, "ceiling/fma" },
+    [CHECK_PATTERNS] = { "patterns", "memory patterns", CHECK_GPU, .unit = bytes },
+    [CHECK_COPY] = { "copy", "memory copy", CHECK_GPU, bytes, .rung = "ceiling/copy" },
+    [CHECK_READ] = { "read", "memory read", CHECK_GPU, bytes, .rung = "ceiling/read" },
+    [CHECK_FMA_F32] = { "fma_f32", "arithmetic in f32", CHECK_GPU, flops, .rung = "ceiling/fma" },
     [CHECK_FMA_F64] = { "fma_f64", "arithmetic in f64", CHECK_GPU, flops, "ceiling/fma", .type = DTYPE_F64 },
     [CHECK_HEAT_SINGLE] = { "heat_single", "heat, single steps", CHECK_GPU, cells, "roofline/star",
                             .steps = 1 },
     [CHECK_HEAT_BLOCKS] = { "heat_blocks", "heat, blocks of steps", CHECK_GPU, cells, "fused/production",
                             .steps = BLOCK },
     [CHECK_TRANSPOSE] = { "transpose", "transpose", CHECK_GPU, cells, "roofline/transpose", .steps = 1 },
-    [CHECK_TO_HOST] = { "to_host", "copy to the host", CHECK_GPU, bytes, "ceiling/d2h" },
-    [CHECK_FROM_HOST] = { "from_host", "copy from the host", CHECK_GPU, bytes, "ceiling/h2d" },
-    [CHECK_PAIR_ONEWAY] = { "pair_oneway", "pair, one way", CHECK_LINK, bytes, "halo/link_oneway" },
-    [CHECK_PAIR_BOTH] = { "pair_both", "pair, both ways", CHECK_LINK, bytes, "halo/link_both" },
-    [CHECK_HOST_PAIR] = { "host_pair", "pair of hosts", CHECK_HOST_LINK, bytes, "halo/link_both" },
+    [CHECK_TO_HOST] = { "to_host", "copy to the host", CHECK_GPU, bytes, .rung = "ceiling/d2h" },
+    [CHECK_FROM_HOST] = { "from_host", "copy from the host", CHECK_GPU, bytes, .rung = "ceiling/h2d" },
+    [CHECK_PAIR_ONEWAY] = { "pair_oneway", "pair, one way", CHECK_LINK, bytes, .rung = "halo/link_oneway" },
+    [CHECK_PAIR_BOTH] = { "pair_both", "pair, both ways", CHECK_LINK, bytes, .rung = "halo/link_both" },
+    [CHECK_HOST_PAIR] = { "host_pair", "pair of hosts", CHECK_HOST_LINK, bytes, .rung = "halo/link_both" },
     OVER(TRANSPORT_STAGED, "staged"),
     OVER(TRANSPORT_AWARE, "aware"),
     OVER(TRANSPORT_MAPPED, "mapped"),
     OVER(TRANSPORT_PEER, "peer"),
     OVER(TRANSPORT_NCCL, "nccl"),
-    [CHECK_HEAT_ALL] = { "heat_all", "heat, all ranks", CHECK_JOB, cells },
-    [CHECK_TRANSPOSE_ALL] = { "transpose_all", "transpose, all ranks", CHECK_JOB, cells },
-    [CHECK_DISK_WRITE] = { "disk_write", "raw write", CHECK_DISK, bytes, "io/write_slabs" },
-    [CHECK_CHECKPOINT] = { "checkpoint", "checkpoint", CHECK_DISK, bytes, "io/write_slabs" },
+    [CHECK_HEAT_ALL] = { "heat_all", "heat, all ranks", CHECK_JOB, .unit = cells },
+    [CHECK_TRANSPOSE_ALL] = { "transpose_all", "transpose, all ranks", CHECK_JOB, .unit = cells },
+    [CHECK_DISK_WRITE] = { "disk_write", "raw write", CHECK_DISK, bytes, .rung = "io/write_slabs" },
+    [CHECK_CHECKPOINT] = { "checkpoint", "checkpoint", CHECK_DISK, bytes, .rung = "io/write_slabs" },
 };
 
 const char *const check_part_keys[] = { "gpu", "link", "host", "host_link", "disk", "job" };
