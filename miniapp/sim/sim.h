@@ -215,10 +215,9 @@ void snapshot_mark(sim *s);
 /* Once the simulation is made: the kernel's variant, and its name. */
 void sim_trial_choose_variant(sim *s);
 
-/* The plan's questions, answered by trials of a few passes and exchanges on the run's own fields, of which
- * the slowest rank decides. Collective; they cost the fields' values. how_long: else only what can be had is
- * asked. */
-plan_trial sim_trial_of(sim *s, bool how_long);
+/* q's trial, of a few passes and exchanges on the own fields of the sim that owns q, of which the slowest
+ * rank decides. Collective; it costs the fields' values. how_long: else only what can be had is asked. */
+void sim_trial_answers(plan_question *q, bool how_long);
 
 /* ---- sim_parts.c: the parts of a simulation, made as its plan has them; what is there already stays. For
  * sim_create, and for the trials that the plan asks for while it is made. All but sim_make_fields are

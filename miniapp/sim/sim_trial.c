@@ -23,9 +23,9 @@ static bool aware_works(sim *s, sentence *why)
     return !a->why.text[0] || sentence_refuse(why, "%s", a->why.text);
 }
 
-static void exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
+static void exchange(const plan_question *q, plan *p, link_kind kind, const transport_kind over[], int count)
 {
-    sim *s = context;
+    sim *s = q->owner;
     plan_exchange *e = &p->exchange;
     const plan_grid *g = e->grid;
     transport_kind those[TRANSPORT_KINDS];
@@ -56,9 +56,9 @@ static bool transposes(sim *s, transport_kind over, sentence *why)
 }
 
 /* Halos may be refused although their transports have passed a trial. */
-static bool can(void *context, plan_part what, transport_kind over, sentence *why)
+static bool can(const plan_question *q, plan_part what, transport_kind over, sentence *why)
 {
-    sim *s = context;
+    sim *s = q->owner;
     if (what == PLAN_TRANSPOSES) return transposes(s, over, why);
     sim_make_passes(s);
     if (what == PLAN_IN_KERNEL) return inkernel_pass_create(&s->pass, why);
@@ -137,9 +137,9 @@ static double exchanges_s(void *context, int way) { return sim_exchange_s(contex
 /* Small boxes are launched several times in a row, as in a run, so that the host's share of a launch does not
  * count, as are persistent passes of few steps; and each length with every variant: which length is best
  * depends on the variant, which is chosen after it. */
-static void blocks(void *context, const plan *p, plan_way way[], int count)
+static void blocks(const plan_question *q, const plan *p, plan_way way[], int count)
 {
-    sim *s = context;
+    sim *s = q->owner;
     const bool host = s->dev->kind == DEVICE_HOST, persistent = way->persistent;
     const decomp *dec = &p->grid.dec;
     const double rank_cells = (double)dec->nx * (double)dec->ny / s->top.ranks;
@@ -223,8 +223,10 @@ void sim_trial_choose_variant(sim *s)
     s->phase_s[PHASE_TUNE] = timer_now_s() - begin_s;
 }
 
-plan_trial sim_trial_of(sim *s, bool how_long)
+void sim_trial_answers(plan_question *q, bool how_long)
 {
-    if (!how_long) return (plan_trial){ .context = s, .can = can };
-    return (plan_trial){ s, exchange, can, blocks };
+    q->can = can;
+    if (!how_long) return;
+    q->exchange = exchange;
+    q->blocks = blocks;
 }

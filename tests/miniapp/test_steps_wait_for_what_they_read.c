@@ -229,9 +229,8 @@ static void set_images(sim *s, step_form form)
 
 static void set_form(sim *s, step_form form)
 {
-    const bool blocks = s->pass.of.block_steps > 1;
     if (!s->pass.halo || s->plan.feed == CONFIG_FEED_GRAPH || form == STEP_FORMS) return;
-    if (blocks) step_pass_set_form(&s->pass, form);
+    if (s->pass.of.block_steps > 1) step_pass_set_form(&s->pass, form);
     else if (form == STEP_IN_KERNEL || run % 2) set_images(s, form);
 }
 
