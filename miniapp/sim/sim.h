@@ -85,7 +85,9 @@ typedef struct sim {
 
     plan plan;
 
-    step_levels now, next;
+    sim_field field[SIM_FIELDS_MAX]; /* each once, in the order in which they were made */
+    int fields;
+    step_levels now, next; /* of these */
     step_streams streams;
     step_pass pass;
     sim_transposed transposed;
@@ -118,9 +120,7 @@ void sim_destroy(sim *s);
 
 void sim_wait(sim *s); /* for everything enqueued */
 int64_t sim_own_cells(const sim *s);
-/* The fields of s, each once: the present level's, then the one that a step writes. Returns how many. */
-int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
-/* Those of the present level, in the order of a state file. */
+/* The fields of the present level, in the order of a state file. Returns how many. */
 int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX]);
 /* The one that stands for all of them: /fields/u, or /fields/b. */
 sim_field sim_main_field(const sim *s);

@@ -7,9 +7,19 @@
 #include "ranks/timer.h"
 #include "streaming/streaming.h"
 
-static void alloc_field(sim *s, const plan_grid *g, void **out)
+static void *make_field(sim *s, const plan_grid *g)
 {
-    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, halo_field_bytes(s->dev->kind, &g->shape), out);
+    sim_field *const f = &s->field[s->fields++];
+    f->grid = g;
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, halo_field_bytes(s->dev->kind, &g->shape), &f->cells);
+    return f->cells;
+}
+
+/* All but the first `left`. */
+static void free_fields(sim *s, int left)
+{
+    while (s->fields > left)
+        DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->field[--s->fields].cells);
 }
 
 /* Steps one by one: what is written is the level before. */
@@ -26,13 +36,13 @@ void sim_make_fields(sim *s)
     const plan_grid *g = &s->plan.grid;
     if (s->now.u) return;
     const double begin_s = timer_now_s();
-    alloc_field(s, g, &s->now.u);
-    if (kind->stencil) alloc_field(s, g, &s->next.u);
+    s->now.u = make_field(s, g);
+    if (kind->stencil) s->next.u = make_field(s, g);
     for (int i = 0; i < kind->transposes; i++)
-        alloc_field(s, &s->plan.transposed_grid, &s->transposed.field[i]);
+        s->transposed.field[i] = make_field(s, &s->plan.transposed_grid);
     if (plan_four_fields(s->cfg, s->plan.block_steps)) {
-        alloc_field(s, g, &s->now.prev);
-        alloc_field(s, g, &s->next.prev);
+        s->now.prev = make_field(s, g);
+        s->next.prev = make_field(s, g);
     } else {
         alternate(s);
     }
@@ -71,8 +81,7 @@ void sim_make_passes(sim *s)
         (s->pass.of.block_steps != p->block_steps || s->pass.of.persistent != of.persistent)) {
         step_pass_destroy(&s->pass);
         if (p->block_steps == 1) { /* single steps have turned out to be faster */
-            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->now.prev);
-            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->next.prev);
+            free_fields(s, 2);
             alternate(s);
         }
     }
@@ -149,7 +158,6 @@ void sim_make_parts(sim *s)
 
 void sim_destroy(sim *s)
 {
-    sim_field field[SIM_FIELDS_MAX];
     if (s->dev) {
         sim_wait(s);
         redist_destroy(&s->transposed.to);
@@ -161,8 +169,7 @@ void sim_destroy(sim *s)
         step_streams_destroy(&s->streams);
         for (int i = 0; i < 2; i++)
             if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
-        for (int i = sim_fields(s, field); i-- > 0;)
-            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, field[i].cells);
+        free_fields(s, 0);
         DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->result);
         DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->device_tables);
         if (s->result_host) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->result_host);
