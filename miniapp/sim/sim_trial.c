@@ -88,26 +88,18 @@ typedef struct passes {
     bool persistent;     /* passes, on all cells */
 } passes;
 
-/* The kernel alone: seconds of a launch of `steps` steps. */
+/* The kernel alone, which stores no images: seconds of a launch of `steps` steps. */
 static double kernel_s(const passes *t, int steps)
 {
     sim *s = t->s;
-    device *d = s->dev;
-    device_stream *stream = s->streams.stream[0];
-    const field_shape *f = &s->plan.grid.shape;
-    const step_levels cur = s->now, next = s->next;
-    const temporal_call block = {
-        *f, next.u, next.prev, cur.u, cur.prev, t->cells, steps, s->pass.sides, NULL
-    };
-    const persistent_call all = { *f, next.u, cur.u, steps, s->pass.sides, s->persistent.memory, NULL };
-    /* as steps that are taken one by one write */
-    const stencil_levels levels = { cur.prev ? cur.prev : next.u, cur.u, cur.prev };
+    step_pass way = s->pass;
+    step_job j = { .next = s->next, .cur = s->now, .steps = steps };
+    way.of.block_steps = steps;
+    way.of.persistent = t->persistent ? &s->persistent.memory : NULL;
+    way.stores_images = false;
+    if (steps == 1 && j.cur.prev) j.next.u = j.cur.prev; /* as steps that are taken one by one write */
     sim_stamp(s);
-    for (int i = 0; i < t->launches; i++) {
-        if (t->persistent) DEVICE_CALL(d, persistent_pass, &all, stream);
-        else if (steps == 1) DEVICE_CALL(d, stencil_pass, f, levels, &t->cells, 1, NULL, stream);
-        else DEVICE_CALL(d, temporal_pass, &block, stream);
-    }
+    for (int i = 0; i < t->launches; i++) step_compute(&way, &j, &t->cells, 1, s->streams.stream[0]);
     return sim_since_stamp_s(s) / t->launches;
 }
 

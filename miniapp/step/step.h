@@ -154,6 +154,8 @@ typedef struct step_job {
 /* Enqueues it; afterwards the invariant holds for next. The same work for the same job, which may be
  * captured. */
 void step_take(step_streams *s, step_pass *p, step_job j);
+/* The pass alone, in these boxes; a persistent one in all own cells, whatever they are. */
+void step_compute(const step_pass *p, const step_job *j, const box *boxes, int count, device_stream *stream);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
 static inline bool step_in_kernel(const step_pass *p) { return p->form == STEP_IN_KERNEL; }
