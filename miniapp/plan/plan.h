@@ -26,6 +26,7 @@ typedef enum link_kind { LINK_INSIDE_HOST, LINK_BETWEEN_HOSTS, LINK_KINDS } link
 typedef struct plan_grid { /* one global field's layout over the ranks */
     decomp dec;
     field_shape shape;
+    transport_choice choice; /* of this rank's links */
 } plan_grid;
 
 /* One of several ways to do something, and what a trial says of it. */
@@ -78,7 +79,6 @@ typedef struct plan {
     streaming_window window;         /* of a visit; slots of no rows: single steps, by the host */
     step_form form;
     transport_kind transport; /* of most links; of the redistributions where there are no halos */
-    transport_choice choice, transposed_choice; /* of this rank's links, over either grid */
     transport_kind redist_transport;
     config_feed feed;
     int streams;

@@ -97,12 +97,11 @@ static void choose_of_kind(plan *p, const plan_question *q, link_kind kind, tran
                       mixed ? link_kind_name[kind] : "");
 }
 
-static void share_out(const plan_question *q, const plan_exchange *e, const decomp *dec,
-                      transport_choice *mine)
+static void share_out(const plan_question *q, const plan_exchange *e, plan_grid *g)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        const int kind = link_of(q, dec, k);
-        if (kind >= 0) mine->toward[k] = e->favourite[kind];
+        const int kind = link_of(q, &g->dec, k);
+        if (kind >= 0) g->choice.toward[k] = e->favourite[kind];
     }
 }
 
@@ -132,8 +131,8 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
     e->tried = asked != TRANSPORT_STAGED && q->exchange;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         if (e->links[kind] > 0) choose_of_kind(p, q, kind, asked);
-    share_out(q, e, &p->grid.dec, &p->choice);
-    if (row->by_lines) share_out(q, e, &p->transposed_grid.dec, &p->transposed_choice);
+    share_out(q, e, &p->grid);
+    if (row->by_lines) share_out(q, e, &p->transposed_grid);
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
         if (e->used[t] > e->used[p->transport]) p->transport = t;
     const bool host = q->device == DEVICE_HOST;
@@ -197,7 +196,7 @@ void plan_choose_transports(plan *p, const plan_question *q)
     const transport_kind asked = host ? TRANSPORT_STAGED : wanted;
     p->transport = alone && asked != TRANSPORT_AUTO ? asked : TRANSPORT_STAGED;
     p->redist_transport = TRANSPORT_STAGED;
-    p->choice = p->transposed_choice = transport_choice_of_all(p->transport);
+    p->grid.choice = p->transposed_grid.choice = transport_choice_of_all(p->transport);
     if (host && wanted != TRANSPORT_STAGED && wanted != TRANSPORT_AUTO)
         plan_add_note(p, true, "run.transport = %s: the host device has transport staged only; using staged",
                       transport_kind_name(wanted));

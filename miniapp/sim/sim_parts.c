@@ -73,7 +73,7 @@ void sim_make_passes(sim *s)
                       .block_steps = p->block_steps,
                       .every_norm = s->cfg->time.norm_every == 1,
                       .persistent = p->persistent ? &s->persistent.memory : NULL,
-                      .choice = &p->choice,
+                      .choice = &p->grid.choice,
                       .comm = s->top.comm };
     sim_make_fields(s);
     make_streams(s);
@@ -92,7 +92,7 @@ void sim_make_passes(sim *s)
     of.dec = &p->transposed_grid.dec;
     of.shape = &p->transposed_grid.shape;
     of.sides = &transposed_sides;
-    of.choice = &p->transposed_choice;
+    of.choice = &p->transposed_grid.choice;
     step_pass_create(&s->transposed.pass, &of);
 }
 

@@ -42,7 +42,7 @@ static void assert_fastest(const plan *p)
         assert_true(!e->tried || isfinite(e->way[kind][taken].seconds) || taken == TRANSPORT_STAGED);
     }
     for (int k = 0; k < DECOMP_NEIGHBOURS && e->grid == &p->grid; k++)
-        if (e->kind[k] >= 0) assert_int_equal(p->choice.toward[k], e->favourite[e->kind[k]]);
+        if (e->kind[k] >= 0) assert_int_equal(p->grid.choice.toward[k], e->favourite[e->kind[k]]);
 }
 
 /* One link is looked at: each costs a plan. */
@@ -52,7 +52,8 @@ static void assert_both_ends_agree(const plan *p, plan_question q)
     while (k < DECOMP_NEIGHBOURS && p->exchange.kind[k] < 0) k++;
     if (p->exchange.grid != &p->grid || k == DECOMP_NEIGHBOURS) return;
     q.rank = p->grid.dec.neighbour[k];
-    assert_int_equal(plan_of(q, true)->choice.toward[DECOMP_NEIGHBOURS - 1 - k], p->choice.toward[k]);
+    const transport_choice *const other = &plan_of(q, true)->grid.choice;
+    assert_int_equal(other->toward[DECOMP_NEIGHBOURS - 1 - k], p->grid.choice.toward[k]);
 }
 
 static void assert_same_choices(const plan *a, const plan *b)

@@ -253,8 +253,7 @@ static void run_as(const way *w)
 
 static void in_any_order(void **state)
 {
-    int ranks;
-    MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+    const int ranks = ranks_count(MPI_COMM_WORLD);
     for (run = 0; run < RUNS; run++) {
         static way w;
         choose(&w, ranks);
@@ -335,7 +334,7 @@ static void loops(void **state)
             "[problem]\n%s\ninitial = random\n[grid]\nnx = 61\nny = 47\nboundary = dirichlet 0.75\n[time]\n"
             "%s\n[run]\ndevice = host\nthreads = 1\ntune = off\nfuse = 1\n",
             row[i].problem, row[i].when);
-        MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &c.run.ranks_x));
+        c.run.ranks_x = ranks_count(MPI_COMM_WORLD);
         c.run.ranks_y = 1;
         loop_every_way(&c, row[i].least, row[i].most);
     }
