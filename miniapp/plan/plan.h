@@ -32,8 +32,8 @@ typedef struct plan_grid { /* one global field's layout over the ranks */
 /* One of several ways to do something, and what a trial says of it. */
 typedef struct plan_way {
     char name[64];
-    int what;        /* steps or transport_kind */
-    bool persistent; /* the steps are those of a persistent pass */
+    int steps;       /* of a block, or where `persistent` says so of a persistent pass */
+    bool persistent;
     double weight;   /* of the seconds, in the choice */
     double seconds;  /* of the slowest rank; INFINITY: it cannot be had, or was not tried, */
     sentence why;    /* ... since: a sentence part */

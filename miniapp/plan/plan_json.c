@@ -84,8 +84,8 @@ static void blocks(const plan_question *q, const plan *p, plan_way way[], int co
 {
     char key[16];
     for (int k = 0; k < count; k++) {
-        snprintf(key, sizeof key, "%d", way[k].what);
-        way[k].seconds = seconds_of(answer(q, "block_s", key, pass_json(q, &p->grid.dec, way[k].what)));
+        snprintf(key, sizeof key, "%d", way[k].steps);
+        way[k].seconds = seconds_of(answer(q, "block_s", key, pass_json(q, &p->grid.dec, way[k].steps)));
     }
 }
 

@@ -169,17 +169,17 @@ void plan_choose_block(plan *p, const plan_question *q)
         return;
     }
     for (int n = p->block_steps; n > 1 && count < limits_of[q->device].lengths; n = block_within(q, n - 1)) {
-        way[count] = (plan_way){ .what = n, .weight = 1 };
+        way[count] = (plan_way){ .steps = n, .weight = 1 };
         snprintf(way[count++].name, sizeof way->name, "in blocks of %d", n);
     }
-    way[count++] = (plan_way){ "in single steps", .what = 1, .weight = trial_gain };
+    way[count++] = (plan_way){ "in single steps", .steps = 1, .weight = trial_gain };
     q->blocks(q, p, way, count);
     int best = plan_cheapest(way, count, count - 1);
     if (persistent > 1) { /* which have to win by the gain, too */
         plan_way *const last = &way[count++];
-        *last = (plan_way){ .what = persistent,
+        *last = (plan_way){ .steps = persistent,
                             .persistent = true,
-                            .weight = way[best].what == 1 ? 1 : 1 / trial_gain };
+                            .weight = way[best].steps == 1 ? 1 : 1 / trial_gain };
         snprintf(last->name, sizeof last->name, "in persistent passes of %d, with all cells in registers",
                  persistent);
         q->blocks(q, p, last, 1);
@@ -188,7 +188,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     sentence_set(because, "in a trial a step took ");
     plan_say_ways(because, way, count, best);
     p->persistent = way[best].persistent;
-    p->block_steps = way[best].what;
+    p->block_steps = way[best].steps;
 }
 
 /* ---- the form of a step ---- */

@@ -71,12 +71,6 @@ typedef struct sim_aside {
     uint64_t *shares, *shares_host; /* fingerprints of the own cells, on the device and on the host */
 } sim_aside;
 
-/* Does MPI take device buffers? */
-typedef struct sim_aware {
-    bool asked;
-    sentence why; /* it does not; "": it does */
-} sim_aware;
-
 typedef struct sim {
     const config *cfg;
     problem prob;
@@ -104,7 +98,8 @@ typedef struct sim {
     int64_t passes;                   /* that made these levels, each of a step or block */
     int64_t norm_level;               /* whose norm came with its step last; -1: none has */
     sim_aside aside;
-    sim_aware aware;
+    bool aware_asked;       /* does MPI take device buffers? */
+    sentence no_aware;      /* it does not, since ...; "": it does */
     double phase_s[PHASES]; /* of this rank */
 } sim;
 

@@ -22,14 +22,6 @@ static void free_fields(sim *s, int left)
         DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->field[--s->fields].cells);
 }
 
-/* Steps one by one: what is written is the level before. */
-static void alternate(sim *s)
-{
-    if (!s->prob.op.has_prev) return;
-    s->now.prev = s->next.u;
-    s->next.prev = s->now.u;
-}
-
 void sim_make_fields(sim *s)
 {
     const kind_row *kind = config_kind_of(s->cfg);
@@ -43,8 +35,6 @@ void sim_make_fields(sim *s)
     if (plan_four_fields(s->cfg, s->plan.block_steps)) {
         s->now.prev = make_field(s, g);
         s->next.prev = make_field(s, g);
-    } else {
-        alternate(s);
     }
     if (s->plan.window.slot_rows > 0) DEVICE_CHECK(s->dev, streaming_prepare(s->dev, &s->plan.window));
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, sizeof *s->result, (void **)&s->result);
@@ -80,10 +70,11 @@ void sim_make_passes(sim *s)
     if (s->pass.halo &&
         (s->pass.of.block_steps != p->block_steps || s->pass.of.persistent != of.persistent)) {
         step_pass_destroy(&s->pass);
-        if (p->block_steps == 1) { /* single steps have turned out to be faster */
-            free_fields(s, 2);
-            alternate(s);
-        }
+        if (p->block_steps == 1) free_fields(s, 2); /* single steps have turned out to be faster */
+    }
+    if (s->prob.op.has_prev && p->block_steps == 1) { /* what a step writes is the level before */
+        s->now.prev = s->next.u;
+        s->next.prev = s->now.u;
     }
     of.field[0] = s->now;
     of.field[1] = s->next;

@@ -14,13 +14,13 @@
 /* Does MPI take device buffers? Asked once, and only if it matters: it takes a child process. */
 static bool aware_works(sim *s, sentence *why)
 {
-    sim_aware *a = &s->aware;
-    if (!a->asked && !topology_probe_aware(&s->top, s->dev, TOPOLOGY_SELF_EXE, &a->why) &&
+    if (!s->aware_asked && !topology_probe_aware(&s->top, s->dev, TOPOLOGY_SELF_EXE, &s->no_aware) &&
         s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
         plan_add_note(&s->plan, false,
-                      "this MPI claims CUDA support, but %s; messages go through host buffers", a->why.text);
-    a->asked = true;
-    return !a->why.text[0] || sentence_refuse(why, "%s", a->why.text);
+                      "this MPI claims CUDA support, but %s; messages go through host buffers",
+                      s->no_aware.text);
+    s->aware_asked = true;
+    return !s->no_aware.text[0] || sentence_refuse(why, "%s", s->no_aware.text);
 }
 
 static void exchange(const plan_question *q, plan *p, link_kind kind, const transport_kind over[], int count)
@@ -118,7 +118,7 @@ static int block_variants(sim *s)
 static double step_s(void *context, int way)
 {
     const passes *t = context;
-    const int steps = t->way[way / t->variants].what;
+    const int steps = t->way[way / t->variants].steps;
     t->s->dev->temporal_variants.chosen = way % t->variants;
     if (t->persistent) MPI_CHECK(ranks_barrier(t->s->top.comm));
     return kernel_s(t, steps) / steps;
@@ -145,7 +145,7 @@ static void blocks(const plan_question *q, const plan *p, plan_way way[], int co
     else if (host && box_cells(t.cells) > host_cells)
         t.cells.y1 = t.cells.y0 + host_cells / box_width(t.cells) + 1;
     sim_touch(s);
-    if (persistent) t.launches = trial_repeats(way->what, PERSISTENT_STEPS, 1, PERSISTENT_STEPS);
+    if (persistent) t.launches = trial_repeats(way->steps, PERSISTENT_STEPS, 1, PERSISTENT_STEPS);
     else if (!host) t.launches = trial_repeats(rank_cells, LAUNCH_CELLS, 1, LAUNCHES_MAX);
     if (!persistent && t.launches > 1) t.variants = block_variants(s);
     trial_run(&(trial){ .ways = count * t.variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, &t, way_s,
@@ -156,7 +156,7 @@ static void blocks(const plan_question *q, const plan *p, plan_way way[], int co
     if (persistent || box_cells(t.cells) < sim_own_cells(s)) return;
     trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s,
               s->top.comm);
-    for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].what;
+    for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].steps;
 }
 
 /* ---- variants ---- */

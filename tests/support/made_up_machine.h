@@ -68,10 +68,10 @@ static void made_blocks(const plan_question *q, const plan *p, plan_way way[], i
 {
     m.asked++;
     for (int i = 0; i < count; i++)
-        way[i].seconds = way[i].persistent  ? m.persistent_step_s
-                         : way[i].what == 1 ? m.single_step_s
-                         : i == 0           ? m.longest_step_s
-                                            : m.shorter_step_s;
+        way[i].seconds = way[i].persistent   ? m.persistent_step_s
+                         : way[i].steps == 1 ? m.single_step_s
+                         : i == 0            ? m.longest_step_s
+                                             : m.shorter_step_s;
     if (isinf(way->seconds)) sentence_set(&way->why, "they are made up not to serve");
 }
 
