@@ -76,6 +76,7 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
                         .block_steps = block_steps,
                         .persistent = persistent,
                         .owner = s };
+    if (config_kind_of(s->cfg)->stencil) DEVICE_CALL(d, stencil_bind, &s->prob.op);
     MPI_CHECK(ranks_allgather(&mine, sizeof mine, room, top->comm));
     MPI_CHECK(ranks_allreduce(&q.most_on_device, 1, MPI_INT, MPI_MAX, top->comm));
     sentence_set(&no_graphs, "%s", d->no_graphs ? d->no_graphs : "");
@@ -103,7 +104,6 @@ static plan_through stream_through(sim *s, const char *because)
     const int code = streaming_create(through, topology_threads(&s->top, s->cfg->run.threads), &s->dev);
     s->dev = CHECK_ALLOC(s->dev);
     DEVICE_CHECK(s->dev, code);
-    if (config_kind_of(s->cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     return t;
 }
 
@@ -175,7 +175,6 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     s->phase_s[PHASE_DEVICE] = timer_lap_s(&mark_s);
     problem_make(&s->prob, cfg);
     problem_warn_of_growth(&s->prob, cfg);
-    if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     const int status = make_plan_of_memory(s, how_long, why);
     if (status != 0) return status;
     if (note.text[0]) plan_add_note(&s->plan, false, "%s", note.text);
