@@ -72,9 +72,8 @@ static double copy_once_s(sim *s, int repeats, size_t bytes)
 
 static void measure_ceiling(sim *s, calibrate_result *r)
 {
-    size_t bytes = s->plan.grid.shape.bytes;
-    if (!config_kind_of(s->cfg)->stencil && s->plan.transposed_grid.shape.bytes < bytes)
-        bytes = s->plan.transposed_grid.shape.bytes;
+    const size_t from_bytes = s->field[0].grid->shape.bytes, to_bytes = s->field[1].grid->shape.bytes;
+    size_t bytes = from_bytes < to_bytes ? from_bytes : to_bytes;
     if (s->plan.in_host_memory && bytes > host_copy_bytes) bytes = host_copy_bytes;
     (void)copy_once_s(s, 1, bytes);
     const int repeats =
