@@ -117,7 +117,7 @@ calibrate_result calibrate(sim *s)
     calibrate_result r = { .overlap = overlap_none("there is no halo exchange") };
     sim_touch(s);
     measure_ceiling(s, &r);
-    if (config_kind_of(s->cfg)->transposes > 0) {
+    if (s->kind->transposes > 0) {
         r.overlap = overlap_none("it is not measured for kinds with transposes");
         return r;
     }

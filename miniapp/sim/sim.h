@@ -73,6 +73,7 @@ typedef struct sim_aside {
 
 typedef struct sim {
     const config *cfg;
+    const kind_row *kind;
     problem prob;
     topology top;
     device *dev;

@@ -18,19 +18,17 @@ static void *make_field(sim *s, const plan_grid *g)
 /* All but the first `left`. */
 static void free_fields(sim *s, int left)
 {
-    while (s->fields > left)
-        DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->field[--s->fields].cells);
+    while (s->fields > left) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->field[--s->fields].cells);
 }
 
 void sim_make_fields(sim *s)
 {
-    const kind_row *kind = config_kind_of(s->cfg);
     const plan_grid *g = &s->plan.grid;
     if (s->now.u) return;
     const double begin_s = timer_now_s();
     s->now.u = make_field(s, g);
-    if (kind->stencil) s->next.u = make_field(s, g);
-    for (int i = 0; i < kind->transposes; i++)
+    if (s->kind->stencil) s->next.u = make_field(s, g);
+    for (int i = 0; i < s->kind->transposes; i++)
         s->transposed.field[i] = make_field(s, &s->plan.transposed_grid);
     if (plan_four_fields(s->cfg, s->plan.block_steps)) {
         s->now.prev = make_field(s, g);
@@ -79,7 +77,7 @@ void sim_make_passes(sim *s)
     of.field[0] = s->now;
     of.field[1] = s->next;
     if (!s->pass.halo) step_pass_create(&s->pass, &of);
-    if (!config_kind_of(s->cfg)->by_lines || s->transposed.pass.halo) return;
+    if (!s->kind->by_lines || s->transposed.pass.halo) return;
     of.dec = &p->transposed_grid.dec;
     of.shape = &p->transposed_grid.shape;
     of.sides = &transposed_sides;
@@ -117,7 +115,7 @@ bool sim_make_redists(sim *s, transport_kind over, sentence *why)
     sim_transposed *t = &s->transposed;
     if (t->to) return true;
     t->to = redist_create(&a->dec, &b->dec, s->dev, &a->shape, &b->shape, over, s->top.comm);
-    if (config_kind_of(s->cfg)->by_lines)
+    if (s->kind->by_lines)
         t->from = redist_create(&b->dec, &a->dec, s->dev, &b->shape, &a->shape, over, s->top.comm);
     const char *refusal = redist_refusal(t->to);
     if (refusal[0] == '\0' && t->from) refusal = redist_refusal(t->from);
@@ -131,18 +129,17 @@ bool sim_make_redists(sim *s, transport_kind over, sentence *why)
 void sim_make_parts(sim *s)
 {
     const plan *p = &s->plan;
-    const kind_row *kind = config_kind_of(s->cfg);
     sentence why = { "" };
     sim_make_fields(s);
     make_streams(s);
     if (!p->persistent) peer_destroy(&s->persistent.peers);
     if (p->persistent && !sim_make_persistent(s, &why))
         check_fail(__FILE__, __LINE__, "persistent passes", why.text);
-    if (kind->stencil) {
+    if (s->kind->stencil) {
         sim_make_passes(s);
         step_pass_set_form(&s->pass, p->form);
     }
-    if (kind->transposes && !sim_make_redists(s, p->redist_transport, &why))
+    if (s->kind->transposes && !sim_make_redists(s, p->redist_transport, &why))
         check_fail(__FILE__, __LINE__, "transposes", why.text);
     s->streams.feed = p->feed;
 }

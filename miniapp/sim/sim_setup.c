@@ -76,7 +76,7 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
                         .block_steps = block_steps,
                         .persistent = persistent,
                         .owner = s };
-    if (config_kind_of(s->cfg)->stencil) DEVICE_CALL(d, stencil_bind, &s->prob.op);
+    if (s->kind->stencil) DEVICE_CALL(d, stencil_bind, &s->prob.op);
     MPI_CHECK(ranks_allgather(&mine, sizeof mine, room, top->comm));
     MPI_CHECK(ranks_allreduce(&q.most_on_device, 1, MPI_INT, MPI_MAX, top->comm));
     sentence_set(&no_graphs, "%s", d->no_graphs ? d->no_graphs : "");
@@ -137,7 +137,7 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
         /* than in the host's memory */
         const bool elsewhere = s->dev->kind == DEVICE_CUDA || c->run.device_memory_bytes > 0;
         if (status != CHECK_EXIT_ENVIRONMENT || c->run.memory == CONFIG_MEMORY_DEVICE || !elsewhere ||
-            !config_kind_of(c)->stencil)
+            !s->kind->stencil)
             return status;
         there = *why;
     }
@@ -167,6 +167,7 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     sentence note;
     memset(s, 0, sizeof *s);
     s->cfg = cfg;
+    s->kind = config_kind_of(cfg);
     double mark_s = timer_now_s();
     topology_create(&s->top);
     const int threads = topology_threads(&s->top, cfg->run.threads);
@@ -179,7 +180,7 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     if (status != 0) return status;
     if (note.text[0]) plan_add_note(&s->plan, false, "%s", note.text);
     if (s->top.hosts > 1) note_other_devices(s);
-    if (cfg->output.trace[0] && config_kind_of(cfg)->transposes > 0)
+    if (cfg->output.trace[0] && s->kind->transposes > 0)
         plan_add_note(&s->plan, true,
                       "output.trace: there is no timeline for kind %s, only for kinds without transposes; "
                       "none is written",

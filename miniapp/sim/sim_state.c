@@ -18,17 +18,16 @@ int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.s
 int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX])
 {
     field[0] = (sim_field){ s->now.u, &s->plan.grid };
-    const kind_row *kind = config_kind_of(s->cfg);
-    field[1] = kind->transposes > 0 ? (sim_field){ s->transposed.field[0], &s->plan.transposed_grid }
-                                    : (sim_field){ s->now.prev, &s->plan.grid };
-    return kind_fields(kind);
+    field[1] = s->kind->transposes > 0 ? (sim_field){ s->transposed.field[0], &s->plan.transposed_grid }
+                                       : (sim_field){ s->now.prev, &s->plan.grid };
+    return kind_fields(s->kind);
 }
 
 sim_field sim_main_field(const sim *s)
 {
     sim_field field[STATE_FIELDS_MAX];
     (void)sim_level_fields(s, field);
-    return field[config_kind_of(s->cfg)->main_field];
+    return field[s->kind->main_field];
 }
 
 /* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere one
@@ -148,7 +147,7 @@ int sim_initialise(sim *s, sentence *why)
         const int status = initialise_from_file(s, why);
         if (status != 0) return status;
     }
-    if (!config_kind_of(s->cfg)->stencil)
+    if (!s->kind->stencil)
         DEVICE_CALL(s->dev, fill_bytes, s->transposed.field[0], 0, s->plan.transposed_grid.shape.bytes,
                     main_stream(s));
     settle(s, 0);
@@ -157,18 +156,17 @@ int sim_initialise(sim *s, sentence *why)
 
 void sim_state_describe(sim *s, const char *deck_text, state_level *level)
 {
-    const kind_row *kind = config_kind_of(s->cfg);
     sim_field field[STATE_FIELDS_MAX];
     *level = (state_level){ .kind = kind_name(s->cfg->problem.kind),
                             .type = s->cfg->problem.type,
                             .step = s->level,
-                            .main_field = kind->main_field,
+                            .main_field = s->kind->main_field,
                             .fields = sim_level_fields(s, field),
                             .deck = deck_text,
                             .version = version_number };
     for (int i = 0; i < level->fields; i++) {
         const decomp *dec = &field[i].grid->dec;
-        level->field[i] = (state_cells){ kind->field[i],        dec->nx, dec->ny, dec->own, dec->ranks_x,
+        level->field[i] = (state_cells){ s->kind->field[i],     dec->nx, dec->ny, dec->own, dec->ranks_x,
                                          snapshot_buffer(s, i), 0 };
     }
 }

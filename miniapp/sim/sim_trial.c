@@ -191,7 +191,7 @@ void sim_trial_choose_variant(sim *s)
     const bool single = p->block_steps == 1, in_kernel = step_in_kernel(&s->pass);
     double seconds[DEVICE_VARIANTS_MAX];
     s->plan.variant_name = p->persistent ? "persistent" : variants_of(s)->name[0];
-    if (!s->cfg->run.tune || !config_kind_of(s->cfg)->stencil || p->persistent) return;
+    if (!s->cfg->run.tune || !s->kind->stencil || p->persistent) return;
     const int count = single ? variants_of(s)->count : block_variants(s);
     const int64_t rows = VISIT_SLOTS * p->window.slot_rows;
     passes t = { s, field_own(&p->grid.shape), .launches = single || rows > 0 ? 1 : BLOCK_PASSES };
