@@ -82,24 +82,23 @@ static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: th
 typedef struct passes {
     sim *s;
     box cells;
-    const plan_way *way; /* lengths of blocks */
+    const plan_way *way; /* lengths of blocks, or a persistent pass, which is on all cells */
     int variants;        /* of the kernel, with each of which a length is tried */
     int launches;        /* that are timed together */
-    bool persistent;     /* passes, on all cells */
 } passes;
 
-/* The kernel alone, which stores no images: seconds of a launch of `steps` steps. */
-static double kernel_s(const passes *t, int steps)
+/* The kernel alone, which stores no images: seconds of a launch of all steps of this way. */
+static double kernel_s(const passes *t, const plan_way *way)
 {
     sim *s = t->s;
-    step_pass way = s->pass;
-    step_job j = { .next = s->next, .cur = s->now, .steps = steps };
-    way.of.block_steps = steps;
-    way.of.persistent = t->persistent ? &s->persistent.memory : NULL;
-    way.stores_images = false;
-    if (steps == 1 && j.cur.prev) j.next.u = j.cur.prev; /* as steps that are taken one by one write */
+    step_pass pass = s->pass;
+    step_job j = { .next = s->next, .cur = s->now, .steps = way->steps };
+    pass.of.block_steps = way->steps;
+    pass.of.persistent = way->persistent ? &s->persistent.memory : NULL;
+    pass.stores_images = false;
+    if (way->steps == 1 && j.cur.prev) j.next.u = j.cur.prev; /* as steps that are taken one by one write */
     sim_stamp(s);
-    for (int i = 0; i < t->launches; i++) step_compute(&way, &j, &t->cells, 1, s->streams.stream[0]);
+    for (int i = 0; i < t->launches; i++) step_compute(&pass, &j, &t->cells, 1, s->streams.stream[0]);
     return sim_since_stamp_s(s) / t->launches;
 }
 
@@ -115,13 +114,13 @@ static int block_variants(sim *s)
 }
 
 /* All ranks at once: in persistent passes they wait for each other on their GPUs. */
-static double step_s(void *context, int way)
+static double step_s(void *context, int number)
 {
     const passes *t = context;
-    const int steps = t->way[way / t->variants].steps;
-    t->s->dev->temporal_variants.chosen = way % t->variants;
-    if (t->persistent) MPI_CHECK(ranks_barrier(t->s->top.comm));
-    return kernel_s(t, steps) / steps;
+    const plan_way *way = &t->way[number / t->variants];
+    t->s->dev->temporal_variants.chosen = number % t->variants;
+    if (way->persistent) MPI_CHECK(ranks_barrier(t->s->top.comm));
+    return kernel_s(t, way) / way->steps;
 }
 
 static double exchanges_s(void *context, int way) { return sim_exchange_s(context, EXCHANGES); }
@@ -135,7 +134,7 @@ static void blocks(const plan_question *q, const plan *p, plan_way way[], int co
     const bool host = s->dev->kind == DEVICE_HOST, persistent = way->persistent;
     const decomp *dec = &p->grid.dec;
     const double rank_cells = (double)dec->nx * (double)dec->ny / s->top.ranks;
-    passes t = { s, field_own(&p->grid.shape), way, .variants = 1, .launches = 1, .persistent = persistent };
+    passes t = { s, field_own(&p->grid.shape), way, .variants = 1, .launches = 1 };
     double way_s[TRIAL_WAYS_MAX], exchange_s;
     sim_make_passes(s);
     for (int i = 0; i < count; i++) way[i].seconds = INFINITY;
@@ -174,7 +173,7 @@ static double variant_s(void *context, int variant)
     const passes *t = context;
     sim *s = t->s;
     variants_of(s)->chosen = variant;
-    if (!step_in_kernel(&s->pass)) return kernel_s(t, s->plan.block_steps);
+    if (!step_in_kernel(&s->pass)) return kernel_s(t, &(plan_way){ .steps = s->plan.block_steps });
     s->streams.feed = CONFIG_FEED_SERIAL;
     const double seconds = sim_pass_s(s, true, t->launches);
     s->streams.feed = s->plan.feed;
