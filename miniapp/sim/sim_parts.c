@@ -155,8 +155,7 @@ void sim_destroy(sim *s)
         step_pass_destroy(&s->pass);
         step_pass_destroy(&s->transposed.pass);
         step_streams_destroy(&s->streams);
-        for (int i = 0; i < 2; i++)
-            if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
+        for (int i = 0; i < 2; i++) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
         free_fields(s, 0);
         DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->result);
         DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->device_tables);
