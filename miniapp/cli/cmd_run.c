@@ -43,17 +43,17 @@ static int fail(int status, const char *why) { return cmd_say(status, "%s", why)
 static int start_level(run *r, sentence *why)
 {
     sim *s = &r->sim;
-    bool loaded = false;
+    int64_t loaded = -1;
     if (r->ask.restart) {
-        const state_status status = restart(s, &r->ask, NULL, &loaded, why);
+        const state_status status = restart(s, &r->ask, &loaded, why);
         if (status != STATE_OK) return state_exit(status);
-        if (loaded) watchdog_checkpoint(r->ask.restart, s->level);
-        if (loaded && !r->ask.quiet)
+        if (loaded >= 0) watchdog_checkpoint(r->ask.restart, loaded);
+        if (loaded >= 0 && !r->ask.quiet)
             cmd_say(0, "restarted from step %lld%s", (long long)s->level,
                     s->level == s->cfg->time.steps ? ", which is time.steps: no step remains" : "");
-        if (!loaded) cmd_say(0, "no checkpoint in %s; starting at step 0", r->ask.restart);
+        if (loaded < 0) cmd_say(0, "no checkpoint in %s; starting at step 0", r->ask.restart);
     }
-    return loaded ? 0 : sim_initialise(s, why);
+    return loaded >= 0 ? 0 : sim_initialise(s, why);
 }
 
 /* Reduces the numbers of all ranks. A checkpoint's seconds are those of its slowest rank. */

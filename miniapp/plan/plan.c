@@ -13,10 +13,10 @@ static void choose_streams(plan *p, const plan_question *q)
 {
     const config_feed asked = q->cfg->run.feed;
     const int lanes = q->cfg->run.streams;
-    const bool host = q->facts->device == DEVICE_HOST, visits = q->facts->through != NULL;
+    const bool host = q->device == DEVICE_HOST, visits = q->through != NULL;
     const bool open = asked == CONFIG_FEED_AUTO || asked == CONFIG_FEED_GRAPH;
     p->feed = visits || (open && host) ? CONFIG_FEED_SERIAL : open ? CONFIG_FEED_OPENMP : asked;
-    const int threads = host && p->feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
+    const int threads = host && p->feed == CONFIG_FEED_OPENMP ? q->threads : 1;
     p->streams = visits ? 1 : lanes > 0 ? lanes : threads < STEP_STREAMS_MAX ? threads : STEP_STREAMS_MAX;
     if (visits && lanes > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", lanes, one_order);
     sentence_set(&p->because[PLAN_STREAMS], "%s",
@@ -30,7 +30,7 @@ static void choose_streams(plan *p, const plan_question *q)
 static bool graphs_serve(const plan *p, const plan_question *q, sentence *why)
 {
     const config *c = q->cfg;
-    if (q->facts->no_graphs) return sentence_refuse(why, "%s", q->facts->no_graphs);
+    if (q->no_graphs) return sentence_refuse(why, "%s", q->no_graphs);
     if (config_kind_of(c)->transposes)
         return sentence_refuse(why, "steps of kind %s cannot be captured", kind_name(c->problem.kind));
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
@@ -46,8 +46,8 @@ static void choose_feed(plan *p, const plan_question *q)
 {
     const config_feed asked = q->cfg->run.feed;
     const bool open = asked == CONFIG_FEED_AUTO, graph = asked == CONFIG_FEED_GRAPH;
-    const bool host = q->facts->device == DEVICE_HOST, persistent = p->persistent && (open || graph),
-               serial = q->facts->through || persistent;
+    const bool host = q->device == DEVICE_HOST, persistent = p->persistent && (open || graph),
+               serial = q->through || persistent;
     sentence none = { "" };
     if (serial) {
         p->feed = CONFIG_FEED_SERIAL;
@@ -73,7 +73,7 @@ static void choose_feed(plan *p, const plan_question *q)
 int plan_make(plan *p, const plan_question *q, sentence *why)
 {
     memset(p, 0, sizeof *p);
-    p->in_host_memory = q->facts->through != NULL;
+    p->in_host_memory = q->through != NULL;
     if (p->in_host_memory && !plan_can_stream(q, why)) return 2;
     if (!plan_lay_out_blocks(p, q, why)) return 2;
     if (p->in_host_memory) plan_explain_streaming(p, q);

@@ -26,13 +26,14 @@ typedef enum link_kind { LINK_INSIDE_HOST, LINK_BETWEEN_HOSTS, LINK_KINDS } link
 typedef struct plan_grid { /* one global field's layout over the ranks */
     decomp dec;
     field_shape shape;
+    transport_choice choice; /* of this rank's links */
 } plan_grid;
 
 /* One of several ways to do something, and what a trial says of it. */
 typedef struct plan_way {
     char name[64];
-    int what;        /* steps or transport_kind */
-    bool persistent; /* the steps are those of a persistent pass */
+    int steps;       /* of a block, or where `persistent` says so of a persistent pass */
+    bool persistent;
     double weight;   /* of the seconds, in the choice */
     double seconds;  /* of the slowest rank; INFINITY: it cannot be had, or was not tried, */
     sentence why;    /* ... since: a sentence part */
@@ -78,7 +79,6 @@ typedef struct plan {
     streaming_window window;         /* of a visit; slots of no rows: single steps, by the host */
     step_form form;
     transport_kind transport; /* of most links; of the redistributions where there are no halos */
-    transport_choice choice, transposed_choice; /* of this rank's links, over either grid */
     transport_kind redist_transport;
     config_feed feed;
     int streams;
@@ -106,8 +106,16 @@ typedef struct plan_room { /* memory that is free, and what leaves no more */
     host_limit by;
 } plan_room;
 
-typedef struct plan_facts plan_facts;
-struct plan_facts {              /* the same on all ranks but for `rank` */
+/* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
+typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
+
+/* The deck, facts of the machine and its ranks, and the trial, whose functions take the question itself: the
+ * same on all ranks but for `rank`, as is every answer. p: as far as it is chosen. Without exchange or blocks
+ * (NULL) the rule takes what serves best on most machines. */
+typedef struct plan_question plan_question;
+struct plan_question {
+    const config *cfg;
+    const stencil *op;           /* problem_make's */
     device_kind device;          /* where fields live */
     const plan_through *through; /* NULL: it computes, too */
     int threads;                 /* of a rank, on the host device */
@@ -119,35 +127,19 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
     bool mpi_claims_cuda;
     const char *no_graphs; /* why the device captures no steps, as a sentence part; NULL: it does */
     /* How many steps one pass best takes, of at most `most` (>= 1); 0: none. norm: with the last step's. */
-    int (*block_steps)(const plan_facts *f, int most, bool norm);
+    int (*block_steps)(const plan_question *q, int most, bool norm);
     /* Do the devices' registers hold a field of that size on each rank? Asked by all ranks; NULL: no. */
-    bool (*persistent)(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides);
-    void *owner; /* for block_steps and persistent */
-};
-
-/* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
-typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
-
-/* Every answer is the same on all ranks. A NULL function, of any but can, is not asked; then the rule takes
- * what serves best on most machines. p: as far as it is chosen. */
-typedef struct plan_trial {
-    void *context;
+    bool (*persistent)(const plan_question *q, int64_t nx, int64_t ny, const boundary *sides);
+    /* Can it be had? False with the reason as a sentence part. */
+    bool (*can)(const plan_question *q, plan_part what, transport_kind over, sentence *why);
     /* Exchanges over each of these transports, compared with each other, on the links of a kind: sets their
      * p->exchange.way. */
-    void (*exchange)(void *context, plan *p, link_kind kind, const transport_kind over[], int count);
-    /* Can it be had? False with the reason as a sentence part. */
-    bool (*can)(void *context, plan_part what, transport_kind over, sentence *why);
+    void (*exchange)(const plan_question *q, plan *p, link_kind kind, const transport_kind over[], int count);
     /* Seconds per step in blocks of that many steps, with an exchange and nothing beside it, 1: single steps;
      * or of one way alone, of persistent passes. */
-    void (*blocks)(void *context, const plan *p, plan_way way[], int count);
-} plan_trial;
-
-typedef struct plan_question {
-    const config *cfg;
-    const stencil *op; /* problem_make's */
-    const plan_facts *facts;
-    const plan_trial *trial;
-} plan_question;
+    void (*blocks)(const plan_question *q, const plan *p, plan_way way[], int count);
+    void *owner; /* of the functions */
+};
 
 /* 0; or one sentence in why, and 2: the deck does not fit the ranks, 3: it does not fit into memory. */
 int plan_make(plan *p, const plan_question *q, sentence *why);
@@ -170,10 +162,10 @@ struct json_t *plan_links_json(const plan *p); /* links of all ranks by transpor
 
 /* ---- plan_json.c: the plan as JSON ---- */
 
-/* `weft run --dry-run --json`: prints the plan of request q on one line of stdout, for ranks that need not be
+/* `weft run --dry-run --json`: prints the request's plan on one line of stdout, for ranks that need not be
  * here, whose trials jobs/predict answers; docs/contract.md has its keys. An exit status, with a sentence in
  * why where it is not 0. */
-int plan_print_json(const request *q, sentence *why);
+int plan_print_json(const request *ask, sentence *why);
 
 /* Device memory of a rank: all fields with ghosts and padding, and the messages of a redistribution. */
 double plan_memory_bytes(const plan *p, const config *c, device_kind of, int rank);

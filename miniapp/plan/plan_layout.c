@@ -29,21 +29,20 @@ double plan_memory_bytes(const plan *p, const config *c, device_kind of, int ran
 
 bool plan_fits(const plan *p, const plan_question *q, sentence *why)
 {
-    const plan_facts *f = q->facts;
     const config *c = q->cfg;
     double worst = 0;
     int rank = -1;
-    for (int i = 0; f->room && i < f->ranks; i++) {
-        const double over = plan_memory_bytes(p, c, f->device, i) - f->room[i].bytes;
+    for (int i = 0; q->room && i < q->ranks; i++) {
+        const double over = plan_memory_bytes(p, c, q->device, i) - q->room[i].bytes;
         if (over > worst) worst = over, rank = i;
     }
     if (rank < 0) return true;
     sentence_set(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it",
                  (long long)c->grid.nx, (long long)c->grid.ny, rank,
-                 figure_bytes(plan_memory_bytes(p, c, f->device, rank)).text, f->through ? "host " : "",
-                 figure_bytes(f->room[rank].bytes).text);
-    if (f->room[rank].by != HOST_LIMIT_MACHINE)
-        sentence_add(why, " (limit: %s)", host_limit_name[f->room[rank].by]);
+                 figure_bytes(plan_memory_bytes(p, c, q->device, rank)).text, q->through ? "host " : "",
+                 figure_bytes(q->room[rank].bytes).text);
+    if (q->room[rank].by != HOST_LIMIT_MACHINE)
+        sentence_add(why, " (limit: %s)", host_limit_name[q->room[rank].by]);
     return false;
 }
 
@@ -57,24 +56,23 @@ static bool cut(const plan_question *q, decomp *d, int ranks_x, int ranks_y, int
                    .ny = c->grid.ny,
                    .periodic_x = images && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC,
                    .periodic_y = images && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC,
-                   .rank = q->facts->rank,
+                   .rank = q->rank,
                    .ranks_x = ranks_x,
                    .ranks_y = ranks_y };
-    return decomp_make(d, q->facts->ranks, depth, why);
+    return decomp_make(d, q->ranks, depth, why);
 }
 
 /* Each rank has `depth` cells along an axis that is cut. */
 static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why)
 {
-    const plan_facts *f = q->facts;
     const int x = q->cfg->run.ranks_x, y = q->cfg->run.ranks_y;
     decomp *d = &p->grid.dec;
-    const bool one_host = f->device == DEVICE_CUDA && f->hosts == 1 && x == 0 && y == 0;
-    const bool rows = !f->through && one_host && cut(q, d, 1, f->ranks, depth, why);
-    if (!rows && !cut(q, d, f->through ? 1 : x, y, depth, why)) return false;
-    if (f->ranks == 1) return true;
+    const bool one_host = q->device == DEVICE_CUDA && q->hosts == 1 && x == 0 && y == 0;
+    const bool rows = !q->through && one_host && cut(q, d, 1, q->ranks, depth, why);
+    if (!rows && !cut(q, d, q->through ? 1 : x, y, depth, why)) return false;
+    if (q->ranks == 1) return true;
     sentence_set(&p->because[PLAN_GRID], "%s",
-                 f->through ? "rows stream through the device, so rows alone are cut"
+                 q->through ? "rows stream through the device, so rows alone are cut"
                  : rows ? "on the GPUs of one host rows alone are cut: in-kernel exchange is faster that way"
                  : x || y ? "run.ranks_x and run.ranks_y ask for it"
                           : "its halo is the cheapest; a cell of a column counts four times one of a row");
@@ -90,7 +88,7 @@ bool plan_lay_out(plan *p, const plan_question *q, sentence *why)
     const int depth = c->problem.radius * p->block_steps;
     const bool along_y = config_two_d(c) && !config_kind_of(c)->transposes;
     if (!cut_domain(p, q, depth, why)) return false;
-    if (q->facts->through && !plan_make_window(p, q, why)) return false;
+    if (q->through && !plan_make_window(p, q, why)) return false;
     /* Images along x are made on the way; with the slots' columns rows need not be copied one by one. */
     const int depth_x = p->window.slot_rows > 0 ? streaming_slot_shape(&p->window, 0).depth_x : depth;
     p->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth_x,
@@ -104,7 +102,7 @@ bool plan_lay_out_transposed(plan *p, const plan_question *q, sentence *why)
     const config *c = q->cfg;
     const decomp *d = &p->grid.dec;
     decomp *t = &p->transposed_grid.dec;
-    const int ranks = q->facts->ranks, radius = c->problem.radius;
+    const int ranks = q->ranks, radius = c->problem.radius;
     *t = (decomp){ .nx = d->ny,
                    .ny = d->nx,
                    .periodic_x = d->periodic_y,

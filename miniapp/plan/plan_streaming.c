@@ -24,12 +24,12 @@ static const struct {
 static const double as_good = 1.01;
 
 static int levels_of(const plan_question *q) { return q->op->has_prev ? 2 : 1; }
-static double rows_of_rank(const plan_question *q) { return (double)q->cfg->grid.ny / q->facts->ranks; }
+static double rows_of_rank(const plan_question *q) { return (double)q->cfg->grid.ny / q->ranks; }
 
 static streaming_window widest_window(const plan_question *q, int steps)
 {
     const config *c = q->cfg;
-    const plan_through *t = q->facts->through;
+    const plan_through *t = q->through;
     return streaming_window_within(t->bytes, c->problem.type, c->grid.nx, levels_of(q), c->problem.radius,
                                    steps, t->pass_steps, t->owner);
 }
@@ -37,7 +37,7 @@ static streaming_window widest_window(const plan_question *q, int steps)
 bool plan_can_stream(const plan_question *q, sentence *why)
 {
     const config *c = q->cfg;
-    const plan_through *t = q->facts->through;
+    const plan_through *t = q->through;
     sentence none = { "" };
     if (!config_two_d(c)) sentence_set(&none, "rows stream through the device, and a 1D grid has none");
     else if (config_kind_of(c)->transposes)
@@ -68,7 +68,7 @@ static double visit_s(const plan_question *q, const streaming_window *w, double 
 {
     const double word = (double)dtype_bytes(w->type), rows = rows_of_rank(q),
                  depth = (double)w->radius * w->steps;
-    const double cuts = q->facts->ranks > 1 ? 2 : 0;
+    const double cuts = q->ranks > 1 ? 2 : 0;
     const double way = word * w->levels / rates.bus_bytes_per_s * (1 + cuts * depth / rows);
     const double rate = rates.pass_cells_per_s * w->pass_steps * sizeof(float) / word / w->levels;
     const double begun = rates.started_cells * 2 * w->skew / (chunk_rows * (double)w->nx),
@@ -96,7 +96,7 @@ static double make_window(const plan_question *q, int steps, streaming_window *w
  * single steps. */
 int plan_visit_steps(const plan_question *q)
 {
-    const plan_through *t = q->facts->through;
+    const plan_through *t = q->through;
     const double in_a_row = (double)plan_steps_in_a_row(q->cfg, false),
                  deepest = floor(rows_of_rank(q) / q->cfg->problem.radius);
     const int most = (int)fmin(fmin(in_a_row, deepest), STREAMING_STEPS_MAX);
@@ -120,13 +120,13 @@ bool plan_make_window(plan *p, const plan_question *q, sentence *why)
            sentence_refuse(why,
                            "rows of %" PRId64 " cells: %s of device memory have no room for visits of that "
                            "many steps",
-                           q->cfg->grid.nx, figure_bytes(q->facts->through->bytes).text);
+                           q->cfg->grid.nx, figure_bytes(q->through->bytes).text);
 }
 
 void plan_explain_streaming(plan *p, const plan_question *q)
 {
     sentence *because = &p->because[PLAN_BLOCK];
-    p->because[PLAN_MEMORY] = q->facts->through->because;
+    p->because[PLAN_MEMORY] = q->through->because;
     sentence_add(because, "%s", because->text[0] ? "; " : "");
     if (p->block_steps > 1)
         sentence_add(because, "by a model, rows come in chunks of %" PRId64 " while the device computes",

@@ -41,12 +41,11 @@ static bool wide_enough(const plan *p, const plan_question *q, sentence *why)
 static int block_within(const plan_question *q, int most)
 {
     const config *c = q->cfg;
-    const plan_facts *f = q->facts;
-    const int steps = f->block_steps(f, most, false),
+    const int steps = q->block_steps(q, most, false),
               norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
-    if (c->run.fuse > 0 || f->through) return steps;
+    if (c->run.fuse > 0 || q->through) return steps;
     if (steps > 1 && plan_steps_in_a_row(c, false) >= (int64_t)steps * BLOCKS_LEAST) return steps;
-    const int with_norm = f->block_steps(f, norm_every, true);
+    const int with_norm = q->block_steps(q, norm_every, true);
     return with_norm > 1 && plan_steps_in_a_row(c, true) >= (int64_t)with_norm * BLOCKS_LEAST ? with_norm : 1;
 }
 
@@ -55,18 +54,17 @@ static int block_within(const plan_question *q, int most)
 static int longest_block(const plan_question *q, sentence *since)
 {
     const config *c = q->cfg;
-    const plan_facts *f = q->facts;
     const int asked = c->run.fuse, norm_every = (int)c->time.norm_every;
-    const trial_limits *limits = &limits_of[f->device];
-    const int64_t cells = c->grid.nx * c->grid.ny / f->ranks;
+    const trial_limits *limits = &limits_of[q->device];
+    const int64_t cells = c->grid.nx * c->grid.ny / q->ranks;
     /* a host is fastest while the rows of all levels, 2 radius + 1 of each, stay in L1 (temporal_host.c) */
-    const bool rows = f->device == DEVICE_HOST && config_two_d(c);
+    const bool rows = q->device == DEVICE_HOST && config_two_d(c);
     const bool norm = c->time.norm_every > 0 && asked > c->time.norm_every;
     int longest = 1;
-    if (f->through && asked == 0) return plan_visit_steps(q);
+    if (q->through && asked == 0) return plan_visit_steps(q);
     if (config_kind_of(c)->transposes)
         sentence_set(since, "steps of kind %s contain transposes", kind_name(c->problem.kind));
-    else if (f->block_steps(f, 1, false) == 0)
+    else if (q->block_steps(q, 1, false) == 0)
         sentence_set(since, "this device has no temporal blocking for a radius that large");
     else if (asked > 0) {
         longest = block_within(q, norm ? norm_every : asked);
@@ -89,14 +87,13 @@ enum { PERSISTENT_STEPS_MAX = 4096 };
 static int persistent_steps(const plan_question *q)
 {
     const config *c = q->cfg;
-    const plan_facts *f = q->facts;
     const int64_t steps = plan_steps_in_a_row(c, false);
     const bool reached =
-        f->hosts == 1 && (c->run.transport == TRANSPORT_AUTO || c->run.transport == TRANSPORT_PEER);
-    const bool alike = f->most_on_device == 1 && c->grid.ny % f->ranks == 0; /* ranks wait for each other */
-    if (f->through || !f->persistent || (f->ranks > 1 && !(reached && alike)) || c->run.streams > 1) return 1;
+        q->hosts == 1 && (c->run.transport == TRANSPORT_AUTO || c->run.transport == TRANSPORT_PEER);
+    const bool alike = q->most_on_device == 1 && c->grid.ny % q->ranks == 0; /* ranks wait for each other */
+    if (q->through || !q->persistent || (q->ranks > 1 && !(reached && alike)) || c->run.streams > 1) return 1;
     if (config_kind_of(c)->transposes) return 1;
-    if (!f->persistent(f, c->grid.nx, c->grid.ny / f->ranks, &c->grid.sides)) return 1;
+    if (!q->persistent(q, c->grid.nx, c->grid.ny / q->ranks, &c->grid.sides)) return 1;
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
 
@@ -105,12 +102,11 @@ static int persistent_steps(const plan_question *q)
  * persistent, without ghosts. */
 bool plan_lay_out_blocks(plan *p, const plan_question *q, sentence *why)
 {
-    const plan_facts *f = q->facts;
     const int asked = q->cfg->run.fuse;
-    const bool open = asked == 0 && !f->through;
+    const bool open = asked == 0 && !q->through;
     sentence *because = &p->because[PLAN_BLOCK], since = { "" };
     p->persistent =
-        asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) && asked <= persistent_steps(q);
+        asked > 1 && q->ranks == 1 && asked > q->block_steps(q, asked, false) && asked <= persistent_steps(q);
     p->block_steps = p->persistent ? 1 : longest_block(q, &since);
     while (!plan_lay_out(p, q, why) || (open && !wide_enough(p, q, why))) {
         if (p->block_steps <= 1) return false;
@@ -161,40 +157,38 @@ void plan_say_ways(sentence *because, const plan_way way[], int count, int chose
 void plan_choose_block(plan *p, const plan_question *q)
 {
     sentence *because = &p->because[PLAN_BLOCK];
-    const plan_trial *const t = q->trial;
     int count = 0;
     plan_way way[LENGTHS_MAX + 2];
     const int persistent = q->cfg->run.tune && p->grid.dec.ranks_x == 1 ? persistent_steps(q) : 1;
-    if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
-    if (!t->blocks) {
+    if (q->cfg->run.fuse != 0 || q->through || (p->block_steps == 1 && persistent == 1)) return;
+    if (!q->blocks) {
         sentence_set(because, "no trial was asked for: a run tries ");
         if (persistent > 1) sentence_add(because, "persistent passes of %d steps, ", persistent);
         if (p->block_steps > 1) sentence_add(because, "blocks of up to %d ", p->block_steps);
         sentence_add(because, "and single steps");
         return;
     }
-    for (int n = p->block_steps; n > 1 && count < limits_of[q->facts->device].lengths;
-         n = block_within(q, n - 1)) {
-        way[count] = (plan_way){ .what = n, .weight = 1 };
+    for (int n = p->block_steps; n > 1 && count < limits_of[q->device].lengths; n = block_within(q, n - 1)) {
+        way[count] = (plan_way){ .steps = n, .weight = 1 };
         snprintf(way[count++].name, sizeof way->name, "in blocks of %d", n);
     }
-    way[count++] = (plan_way){ "in single steps", .what = 1, .weight = trial_gain };
-    t->blocks(t->context, p, way, count);
+    way[count++] = (plan_way){ "in single steps", .steps = 1, .weight = trial_gain };
+    q->blocks(q, p, way, count);
     int best = plan_cheapest(way, count, count - 1);
     if (persistent > 1) { /* which have to win by the gain, too */
         plan_way *const last = &way[count++];
-        *last = (plan_way){ .what = persistent,
+        *last = (plan_way){ .steps = persistent,
                             .persistent = true,
-                            .weight = way[best].what == 1 ? 1 : 1 / trial_gain };
+                            .weight = way[best].steps == 1 ? 1 : 1 / trial_gain };
         snprintf(last->name, sizeof last->name, "in persistent passes of %d, with all cells in registers",
                  persistent);
-        t->blocks(t->context, p, last, 1);
+        q->blocks(q, p, last, 1);
         best = plan_cheapest(way, count, best);
     }
     sentence_set(because, "in a trial a step took ");
     plan_say_ways(because, way, count, best);
     p->persistent = way[best].persistent;
-    p->block_steps = way[best].what;
+    p->block_steps = way[best].steps;
 }
 
 /* ---- the form of a step ---- */
@@ -210,15 +204,14 @@ static bool kernels_reach_all(const plan *p)
 /* In-kernel exchange where every rank can store into its neighbours. The reason may be in why. */
 static const char *choose_step_form(plan *p, const plan_question *q, sentence *why)
 {
-    const plan_trial *t = q->trial;
-    if (q->facts->device == DEVICE_HOST) return "the host device has no kernels that exchange";
+    if (q->device == DEVICE_HOST) return "the host device has no kernels that exchange";
     if (!kernels_reach_all(p)) return "steps with in-kernel exchange need transport peer";
     if (q->op->form == STENCIL_LINE) sentence_set(why, "only 2D stars and boxes have in-kernel exchange");
-    else if (t->can(t->context, PLAN_IN_KERNEL, p->transport, why)) {
+    else if (q->can(q, PLAN_IN_KERNEL, p->transport, why)) {
         p->form = STEP_IN_KERNEL;
         return "one launch takes the step and its exchange, for every neighbour's memory can be reached";
     }
-    if (q->facts->ranks > 1)
+    if (q->ranks > 1)
         plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s",
                       why->text);
     return why->text;
@@ -228,8 +221,8 @@ static const char *choose_step_form(plan *p, const plan_question *q, sentence *w
  * to 84 % of the block (docs/ways.md). Messages take longer, and are hidden. */
 static const char *choose_block_form(plan *p, const plan_question *q)
 {
-    const bool visits = q->facts->through;
-    if (q->facts->ranks == 1 || (q->facts->device == DEVICE_HOST && !visits)) return "";
+    const bool visits = q->through;
+    if (q->ranks == 1 || (q->device == DEVICE_HOST && !visits)) return "";
     if (!visits && !kernels_reach_all(p)) return "the interior of a block hides its messages";
     p->form = STEP_EXCHANGE_FIRST;
     return visits ? "a visit to the device takes all rows, and begins with ghosts"

@@ -11,12 +11,12 @@
 static const char *const link_kind_name[LINK_KINDS] = { "inside a host", "between hosts" };
 
 /* The kind of a rank's link in that direction; -1: it has no neighbour there. */
-static int link_of(const plan_facts *f, const decomp *dec, int direction)
+static int link_of(const plan_question *q, const decomp *dec, int direction)
 {
     const int mine = dec->rank, other = dec->neighbour[direction];
     if (other < 0) return -1;
     const bool same_host =
-        f->host_of ? f->host_of[other] == f->host_of[mine] : other / f->per_host == mine / f->per_host;
+        q->host_of ? q->host_of[other] == q->host_of[mine] : other / q->per_host == mine / q->per_host;
     return same_host ? LINK_INSIDE_HOST : LINK_BETWEEN_HOSTS;
 }
 
@@ -25,17 +25,17 @@ static int links_of(const plan_exchange *e)
     return e->links[LINK_INSIDE_HOST] + e->links[LINK_BETWEEN_HOSTS];
 }
 
-static bool count_links(plan_exchange *e, const plan_facts *f, const plan_grid *g, int depth, bool corners)
+static bool count_links(plan_exchange *e, const plan_question *q, const plan_grid *g, int depth, bool corners)
 {
     *e = (plan_exchange){ .grid = g, .depth = depth, .corners = corners };
-    for (int rank = 0; rank < f->ranks; rank++) {
+    for (int rank = 0; rank < q->ranks; rank++) {
         const decomp dec = decomp_of_rank(&g->dec, rank);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
             const bool beside = decomp_dy[k] == 0, corner = decomp_dx[k] != 0 && !beside;
             const int kind =
-                (corner && !corners) || (!beside && g->shape.depth_y == 0) ? -1 : link_of(f, &dec, k);
+                (corner && !corners) || (!beside && g->shape.depth_y == 0) ? -1 : link_of(q, &dec, k);
             if (kind >= 0) e->links[kind]++;
-            if (rank == f->rank) e->kind[k] = kind;
+            if (rank == q->rank) e->kind[k] = kind;
         }
     }
     return links_of(e) > 0;
@@ -67,7 +67,7 @@ static void try_these(plan *p, const plan_question *q, link_kind kind, const tra
     int n = 0;
     for (; *over != TRANSPORT_AUTO; over++)
         if (!p->exchange.way[kind][*over].why.text[0]) there[n++] = *over;
-    if (n > 0) q->trial->exchange(q->trial->context, p, kind, there, n);
+    if (n > 0) q->exchange(q, p, kind, there, n);
 }
 
 /* ---- the choice ---- */
@@ -87,8 +87,8 @@ static void choose_of_kind(plan *p, const plan_question *q, link_kind kind, tran
         if (!serves) try_these(p, q, kind, transport_turns);
         t = serves ? asked : (transport_kind)plan_cheapest(way, TRANSPORT_KINDS, TRANSPORT_STAGED);
     } else if (!open) t = way[asked].why.text[0] ? TRANSPORT_STAGED : asked;
-    else if (kind == LINK_INSIDE_HOST && q->facts->most_on_device == 1) t = TRANSPORT_PEER;
-    else if (q->facts->mpi_claims_cuda) t = TRANSPORT_AWARE;
+    else if (kind == LINK_INSIDE_HOST && q->most_on_device == 1) t = TRANSPORT_PEER;
+    else if (q->mpi_claims_cuda) t = TRANSPORT_AWARE;
     e->favourite[kind] = t;
     e->used[t] += e->links[kind];
     if (!open && t != asked)
@@ -97,11 +97,11 @@ static void choose_of_kind(plan *p, const plan_question *q, link_kind kind, tran
                       mixed ? link_kind_name[kind] : "");
 }
 
-static void share_out(const plan_facts *f, const plan_exchange *e, const decomp *dec, transport_choice *mine)
+static void share_out(const plan_question *q, const plan_exchange *e, plan_grid *g)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        const int kind = link_of(f, dec, k);
-        if (kind >= 0) mine->toward[k] = e->favourite[kind];
+        const int kind = link_of(q, &g->dec, k);
+        if (kind >= 0) g->choice.toward[k] = e->favourite[kind];
     }
 }
 
@@ -120,23 +120,22 @@ static void explain_trials(const plan_exchange *e, sentence *because)
 /* The halo that has neighbours is tried: of a sweep's two, the first that has any. */
 static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
 {
-    const plan_facts *f = q->facts;
     const kind_row *row = config_kind_of(q->cfg);
     const int radius = q->cfg->problem.radius;
     plan_exchange *e = &p->exchange;
-    if (!count_links(e, f, &p->grid, radius * p->block_steps,
+    if (!count_links(e, q, &p->grid, radius * p->block_steps,
                      p->block_steps > 1 || q->op->form == STENCIL_BOX) &&
-        !(row->by_lines && count_links(e, f, &p->transposed_grid, radius, false)))
+        !(row->by_lines && count_links(e, q, &p->transposed_grid, radius, false)))
         return;
     make_ways(e, asked);
-    e->tried = asked != TRANSPORT_STAGED && q->trial->exchange;
+    e->tried = asked != TRANSPORT_STAGED && q->exchange;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         if (e->links[kind] > 0) choose_of_kind(p, q, kind, asked);
-    share_out(f, e, &p->grid.dec, &p->choice);
-    if (row->by_lines) share_out(f, e, &p->transposed_grid.dec, &p->transposed_choice);
+    share_out(q, e, &p->grid);
+    if (row->by_lines) share_out(q, e, &p->transposed_grid);
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
         if (e->used[t] > e->used[p->transport]) p->transport = t;
-    const bool host = f->device == DEVICE_HOST;
+    const bool host = q->device == DEVICE_HOST;
     sentence *because = &p->because[PLAN_TRANSPORT];
     if (e->tried && !host && asked != p->transport) explain_trials(e, because);
     else
@@ -150,8 +149,7 @@ void plan_check_halos(plan *p, const plan_question *q)
 {
     plan_exchange *e = &p->exchange;
     sentence why = { "" };
-    if (!config_kind_of(q->cfg)->stencil || q->facts->ranks == 1 ||
-        q->trial->can(q->trial->context, PLAN_HALOS, p->transport, &why))
+    if (!config_kind_of(q->cfg)->stencil || q->ranks == 1 || q->can(q, PLAN_HALOS, p->transport, &why))
         return;
     plan_add_note(p, true, "run.transport = %s: no halo over %s; using staged",
                   transport_kind_name(q->cfg->run.transport), why.text);
@@ -172,16 +170,13 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
         [TRANSPORT_AWARE] = "MPI takes device buffers, and not all ranks reach each other's memory",
         [TRANSPORT_STAGED] = "neither can MPI take device buffers nor do all ranks reach each other",
     };
-    const plan_trial *const trial = q->trial;
     const bool open = asked == TRANSPORT_AUTO, halos = links_of(&p->exchange) > 0;
-    const bool want_peer = open ? q->facts->most_on_device == 1 : transport_traits_of(asked)->one_host;
+    const bool want_peer = open ? q->most_on_device == 1 : transport_traits_of(asked)->one_host;
     sentence other, why = { "it cannot carry transposes" }, *because = &p->because[PLAN_REDISTRIBUTION];
     transport_kind t = TRANSPORT_STAGED;
     if (asked == TRANSPORT_STAGED || asked == TRANSPORT_MAPPED) t = asked;
-    else if (want_peer && trial->can(trial->context, PLAN_TRANSPOSES, TRANSPORT_PEER, &why))
-        t = TRANSPORT_PEER;
-    else if (trial->can(trial->context, PLAN_TRANSPOSES, TRANSPORT_AWARE,
-                        asked == TRANSPORT_AWARE ? &why : &other))
+    else if (want_peer && q->can(q, PLAN_TRANSPOSES, TRANSPORT_PEER, &why)) t = TRANSPORT_PEER;
+    else if (q->can(q, PLAN_TRANSPOSES, TRANSPORT_AWARE, asked == TRANSPORT_AWARE ? &why : &other))
         t = TRANSPORT_AWARE;
     p->redist_transport = t;
     if (!halos) p->transport = t;
@@ -196,12 +191,12 @@ void plan_choose_transports(plan *p, const plan_question *q)
 {
     const transport_kind wanted = q->cfg->run.transport;
     const kind_row *kind = config_kind_of(q->cfg);
-    const bool host = q->facts->device == DEVICE_HOST;
-    const bool alone = q->facts->ranks == 1; /* nothing travels, so nothing can go wrong */
+    const bool host = q->device == DEVICE_HOST;
+    const bool alone = q->ranks == 1; /* nothing travels, so nothing can go wrong */
     const transport_kind asked = host ? TRANSPORT_STAGED : wanted;
     p->transport = alone && asked != TRANSPORT_AUTO ? asked : TRANSPORT_STAGED;
     p->redist_transport = TRANSPORT_STAGED;
-    p->choice = p->transposed_choice = transport_choice_of_all(p->transport);
+    p->grid.choice = p->transposed_grid.choice = transport_choice_of_all(p->transport);
     if (host && wanted != TRANSPORT_STAGED && wanted != TRANSPORT_AUTO)
         plan_add_note(p, true, "run.transport = %s: the host device has transport staged only; using staged",
                       transport_kind_name(wanted));

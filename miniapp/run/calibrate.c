@@ -62,21 +62,18 @@ static const size_t host_copy_bytes = (size_t)1 << 31; /* of fields larger than 
 static double copy_once_s(sim *s, int repeats, size_t bytes)
 {
     device *d = s->dev;
-    sim_field field[SIM_FIELDS_MAX];
-    (void)sim_fields(s, field); /* two at least */
     watchdog_phase("calibrate");
     MPI_CHECK(ranks_barrier(s->top.comm));
     sim_stamp(s);
     for (int i = 0; i < repeats; i++)
-        DEVICE_CALL(d, copy, field[1].cells, field[0].cells, bytes, s->streams.stream[0]);
+        DEVICE_CALL(d, copy, s->field[1].cells, s->field[0].cells, bytes, s->streams.stream[0]);
     return sim_since_stamp_s(s) / repeats;
 }
 
 static void measure_ceiling(sim *s, calibrate_result *r)
 {
-    size_t bytes = s->plan.grid.shape.bytes;
-    if (!config_kind_of(s->cfg)->stencil && s->plan.transposed_grid.shape.bytes < bytes)
-        bytes = s->plan.transposed_grid.shape.bytes;
+    const size_t from_bytes = s->field[0].grid->shape.bytes, to_bytes = s->field[1].grid->shape.bytes;
+    size_t bytes = from_bytes < to_bytes ? from_bytes : to_bytes;
     if (s->plan.in_host_memory && bytes > host_copy_bytes) bytes = host_copy_bytes;
     (void)copy_once_s(s, 1, bytes);
     const int repeats =
@@ -120,7 +117,7 @@ calibrate_result calibrate(sim *s)
     calibrate_result r = { .overlap = overlap_none("there is no halo exchange") };
     sim_touch(s);
     measure_ceiling(s, &r);
-    if (config_kind_of(s->cfg)->transposes > 0) {
+    if (s->kind->transposes > 0) {
         r.overlap = overlap_none("it is not measured for kinds with transposes");
         return r;
     }

@@ -99,11 +99,10 @@ static void print_account(sim *s, const char *deck_text)
 
 int dry_run(sim *s, const request *ask, sentence *why)
 {
-    int64_t first = 0;
-    bool found = false;
-    int status = ask->restart ? state_exit(restart(s, ask, &first, &found, why)) : 0;
+    int64_t found = -1;
+    int status = ask->restart ? state_exit(restart(s, ask, &found, why)) : 0;
     const config *c = s->cfg;
-    const int64_t last = c->time.steps;
+    const int64_t first = found < 0 ? 0 : found, last = c->time.steps;
     const double states = due(c->checkpoint.every, first + 1, last),
                  frames = c->output.series[0] ? due(c->output.every, first, last) : 0;
     char beside[STATE_PATH_BYTES];
@@ -112,7 +111,7 @@ int dry_run(sim *s, const request *ask, sentence *why)
                                      { "output.series", "series", c->output.series, frames, 0 },
                                      { "output.final", "final", beside, c->output.final[0] ? 1 : 0, 0 } };
     /* all ranks read; rank 0 looks at the folders for all */
-    if (status == 0 && !found) status = check_initial(s, why);
+    if (status == 0 && found < 0) status = check_initial(s, why);
     for (int i = 0; i < DESTINATIONS && status == 0 && s->top.rank == 0; i++)
         status = check_room(c, &to[i], why);
     status = agree_worst(status, why, s->top.comm);

@@ -81,12 +81,12 @@ overlap overlap_of(const double with_s[OVERLAP_PAIRS], const double without_s[OV
 /* ---- restart.c, dry_run.c: where it is not 0, with one sentence in why. Collective ---- */
 
 /* Loads the state that ask->restart names into s: a state file, or a directory, of which the newest whole
- * checkpoint is taken; damaged ones, and those that may not be read, are named on stderr and skipped. A
- * directory without checkpoints leaves *found false, and so does a missing path with ask->restart_if_any.
- * step: NULL; else nothing is loaded, and it becomes the step that would be, by the file's attributes alone.
- * MISSING: the path is, the file disagrees with the deck in problem or grid, or its step is beyond time.steps
- * (a complete job that is requeued ends with 0); DAMAGED, IO: there is nothing else. */
-state_status restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why);
+ * checkpoint is taken; damaged ones, and those that may not be read, are named on stderr and skipped. In a
+ * dry run nothing is loaded: a file's attributes alone are read. *step: the state's; -1: a directory has no
+ * checkpoints, or with ask->restart_if_any the path is missing. MISSING: the path is, the file disagrees with
+ * the deck in problem or grid, or its step is beyond time.steps (a complete job that is requeued ends with
+ * 0); DAMAGED, IO: there is nothing else. */
+state_status restart(sim *s, const request *ask, int64_t *step, sentence *why);
 
 /* After sim_create: looks at what only a run's later parts would open (--restart, problem.initial,
  * checkpoint.dir), then prints the resolved deck and, as its comments, what the run would need. An exit

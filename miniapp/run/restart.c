@@ -37,15 +37,15 @@ static state_status compare_decks(const sim *s, const state_info *found, sentenc
     return status;
 }
 
-/* step: where to put the step of a state that is only looked at; NULL: it is loaded. STATE_MISSING here also
- * stands for "disagrees with the deck" and for "beyond time.steps": the user's mistake in all cases. */
-static state_status take_file(sim *s, const char *path, int64_t *step, sentence *why)
+/* STATE_MISSING here also stands for "disagrees with the deck" and for "beyond time.steps": the user's
+ * mistake in all cases. look: nothing is loaded. */
+static state_status take_file(sim *s, const char *path, bool look, int64_t *step, sentence *why)
 {
     state_info found;
     state_status status = state_open(s->top.comm, path, &found, why);
     if (status == STATE_OK) status = compare_decks(s, &found, why);
-    if (status == STATE_OK && step) *step = found.step;
-    else if (status == STATE_OK) status = sim_load(s, &found, why);
+    if (status == STATE_OK && !look) status = sim_load(s, &found, why);
+    if (status == STATE_OK) *step = found.step;
     state_close(&found);
     return status;
 }
@@ -64,7 +64,7 @@ static int find_path(const topology *top, const char *path, bool *directory)
 
 /* A file that has a checkpoint's name and is none, or another problem's, is skipped, and named where an older
  * one is taken. */
-static state_status take_newest(sim *s, const char *dir, bool *found, int64_t *step, sentence *why)
+static state_status take_newest(sim *s, const char *dir, bool look, int64_t *step, sentence *why)
 {
     int64_t *steps = NULL;
     size_t count = 0, unreadable = 0, others = 0;
@@ -73,33 +73,34 @@ static state_status take_newest(sim *s, const char *dir, bool *found, int64_t *s
         return sentence_fail(listed, why, "--restart %s: the directory cannot be read", dir);
     sentence *const skipped = CHECK_ALLOC(calloc(count + 1, sizeof *skipped));
     size_t tried = 0;
-    for (; tried < count && !*found; tried++) {
+    bool found = false;
+    for (; tried < count && !found; tried++) {
         char path[STATE_PATH_BYTES];
         state_path(path, sizeof path, dir, steps[tried]);
-        const state_status status = take_file(s, path, step, &skipped[tried]);
-        *found = status == STATE_OK;
+        const state_status status = take_file(s, path, look, step, &skipped[tried]);
+        found = status == STATE_OK;
         unreadable += status == STATE_IO;
         if (status == STATE_MISSING && others++ == 0) *why = skipped[tried];
         if (status == STATE_MISSING && steps[tried] > s->cfg->time.steps)
             break; /* the run was to end before */
     }
-    for (size_t i = 0; i + *found < tried && (*found || others == 0); i++)
+    for (size_t i = 0; i + found < tried && (found || others == 0); i++)
         cmd_say(0, "%s; skipped", skipped[i].text);
     free(skipped);
     free(steps);
-    if (*found || count == 0) return STATE_OK;
+    if (found || count == 0) return STATE_OK;
     if (others > 0) return STATE_MISSING;
     return sentence_fail(STATE_DAMAGED, why, "%s: no checkpoint can be used; damaged: %zu, not readable: %zu",
                          dir, count - unreadable, unreadable);
 }
 
-state_status restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why)
+state_status restart(sim *s, const request *ask, int64_t *step, sentence *why)
 {
     const char *path = ask->restart;
     bool directory = false;
     const int code = find_path(&s->top, path, &directory);
-    *found = false;
-    if (directory) return take_newest(s, path, found, step, why);
+    *step = -1;
+    if (directory) return take_newest(s, path, ask->dry_run, step, why);
     const bool missing = code == ENOENT || code == ENOTDIR;
     if (missing && ask->restart_if_any) return STATE_OK;
     if (missing)
@@ -107,7 +108,5 @@ state_status restart(sim *s, const request *ask, int64_t *step, bool *found, sen
             STATE_MISSING, why,
             "--restart %s: no such file or directory; --restart-if-any would start at step 0", path);
     if (code) return sentence_fail(STATE_IO, why, "--restart %s: cannot be read: %s", path, strerror(code));
-    const state_status status = take_file(s, path, step, why);
-    *found = status == STATE_OK;
-    return status;
+    return take_file(s, path, ask->dry_run, step, why);
 }

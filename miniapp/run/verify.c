@@ -51,7 +51,7 @@ static verify_result verify_transpose(sim *s)
 verify_result verify_level(sim *s)
 {
     if (!s->prob.exact) return (verify_result){ VERIFY_UNCHECKED, NAN, NAN, s->prob.why_unchecked };
-    if (!config_kind_of(s->cfg)->stencil) return verify_transpose(s);
+    if (!s->kind->stencil) return verify_transpose(s);
 
     const value exact = problem_value_at(&s->prob, s->cfg, &s->initial, s->level);
     const problem_verdict bound = problem_bound(&s->prob, s->cfg, s->level);

@@ -71,21 +71,18 @@ typedef struct sim_aside {
     uint64_t *shares, *shares_host; /* fingerprints of the own cells, on the device and on the host */
 } sim_aside;
 
-/* Does MPI take device buffers? */
-typedef struct sim_aware {
-    bool asked;
-    sentence why; /* it does not; "": it does */
-} sim_aware;
-
 typedef struct sim {
     const config *cfg;
+    const kind_row *kind;
     problem prob;
     topology top;
     device *dev;
 
     plan plan;
 
-    step_levels now, next;
+    sim_field field[SIM_FIELDS_MAX]; /* each once, in the order in which they were made */
+    int fields;
+    step_levels now, next; /* of these */
     step_streams streams;
     step_pass pass;
     sim_transposed transposed;
@@ -102,7 +99,8 @@ typedef struct sim {
     int64_t passes;                   /* that made these levels, each of a step or block */
     int64_t norm_level;               /* whose norm came with its step last; -1: none has */
     sim_aside aside;
-    sim_aware aware;
+    bool aware_asked;       /* does MPI take device buffers? */
+    sentence no_aware;      /* it does not, since ...; "": it does */
     double phase_s[PHASES]; /* of this rank */
 } sim;
 
@@ -118,9 +116,7 @@ void sim_destroy(sim *s);
 
 void sim_wait(sim *s); /* for everything enqueued */
 int64_t sim_own_cells(const sim *s);
-/* The fields of s, each once: the present level's, then the one that a step writes. Returns how many. */
-int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
-/* Those of the present level, in the order of a state file. */
+/* The fields of the present level, in the order of a state file. Returns how many. */
 int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX]);
 /* The one that stands for all of them: /fields/u, or /fields/b. */
 sim_field sim_main_field(const sim *s);
@@ -215,10 +211,9 @@ void snapshot_mark(sim *s);
 /* Once the simulation is made: the kernel's variant, and its name. */
 void sim_trial_choose_variant(sim *s);
 
-/* The plan's questions, answered by trials of a few passes and exchanges on the run's own fields, of which
- * the slowest rank decides. Collective; they cost the fields' values. how_long: else only what can be had is
- * asked. */
-plan_trial sim_trial_of(sim *s, bool how_long);
+/* q's trial, of a few passes and exchanges on the own fields of the sim that owns q, of which the slowest
+ * rank decides. Collective; it costs the fields' values. how_long: else only what can be had is asked. */
+void sim_trial_answers(plan_question *q, bool how_long);
 
 /* ---- sim_parts.c: the parts of a simulation, made as its plan has them; what is there already stays. For
  * sim_create, and for the trials that the plan asks for while it is made. All but sim_make_fields are

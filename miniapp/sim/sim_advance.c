@@ -71,7 +71,6 @@ static void advance_sweep(sim *s)
 
 int sim_advance(sim *s, sim_request r)
 {
-    const kind_row *kind = config_kind_of(s->cfg);
     const bool due = config_due(r.norm_every, s->level + r.steps);
     const bool graphs = s->streams.feed == CONFIG_FEED_GRAPH && !r.probe;
     const bool each_norm = graphs && due && s->pass.of.every_norm && sim_norms_ride(s);
@@ -84,11 +83,11 @@ int sim_advance(sim *s, sim_request r)
     fp_default();
     s->touched = false;
 
-    if (!kind->stencil) {
+    if (!s->kind->stencil) {
         redist_transpose(s->transposed.to, s->transposed.field[0], s->now.u,
                          TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.stream[0]);
         step_begin_generation(&s->streams);
-    } else if (kind->by_lines) {
+    } else if (s->kind->by_lines) {
         advance_sweep(s);
     } else {
         step_job j = { .next = s->next, .cur = s->now, .steps = steps, .exchange = r.exchange,
@@ -204,15 +203,14 @@ double sim_sent_bytes(const sim *s) { return halos_sent_bytes(s) + transposes_se
 
 double sim_bytes_moved_per_pass(const sim *s)
 {
-    const kind_row *kind = config_kind_of(s->cfg);
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)sim_own_cells(s);
     /* messages are packed and unpacked, each a read and a write; what a transpose sends is moved once more */
     const double packed = 4 * halos_sent_bytes(s), sent = 2 * transposes_sent_bytes(s);
     /* A and B are read and written */
-    if (!kind->stencil) return kind->words * word * cells + sent;
-    if (kind->by_lines) /* two passes over lines and two transposes, each a read and a write */
+    if (!s->kind->stencil) return s->kind->words * word * cells + sent;
+    if (s->kind->by_lines) /* two passes over lines and two transposes, each a read and a write */
         return 8 * word * cells + sent + packed;
     const int steps = s->plan.block_steps;
-    return (steps == 1 ? kind->words * cells : (double)step_pass_moved_cells(&s->pass, steps)) * word +
+    return (steps == 1 ? s->kind->words * cells : (double)step_pass_moved_cells(&s->pass, steps)) * word +
            packed;
 }

@@ -7,34 +7,32 @@
 #include "ranks/timer.h"
 #include "streaming/streaming.h"
 
-static void alloc_field(sim *s, const plan_grid *g, void **out)
+static void *make_field(sim *s, const plan_grid *g)
 {
-    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, halo_field_bytes(s->dev->kind, &g->shape), out);
+    sim_field *const f = &s->field[s->fields++];
+    f->grid = g;
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, halo_field_bytes(s->dev->kind, &g->shape), &f->cells);
+    return f->cells;
 }
 
-/* Steps one by one: what is written is the level before. */
-static void alternate(sim *s)
+/* All but the first `left`. */
+static void free_fields(sim *s, int left)
 {
-    if (!s->prob.op.has_prev) return;
-    s->now.prev = s->next.u;
-    s->next.prev = s->now.u;
+    while (s->fields > left) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->field[--s->fields].cells);
 }
 
 void sim_make_fields(sim *s)
 {
-    const kind_row *kind = config_kind_of(s->cfg);
     const plan_grid *g = &s->plan.grid;
     if (s->now.u) return;
     const double begin_s = timer_now_s();
-    alloc_field(s, g, &s->now.u);
-    if (kind->stencil) alloc_field(s, g, &s->next.u);
-    for (int i = 0; i < kind->transposes; i++)
-        alloc_field(s, &s->plan.transposed_grid, &s->transposed.field[i]);
+    s->now.u = make_field(s, g);
+    if (s->kind->stencil) s->next.u = make_field(s, g);
+    for (int i = 0; i < s->kind->transposes; i++)
+        s->transposed.field[i] = make_field(s, &s->plan.transposed_grid);
     if (plan_four_fields(s->cfg, s->plan.block_steps)) {
-        alloc_field(s, g, &s->now.prev);
-        alloc_field(s, g, &s->next.prev);
-    } else {
-        alternate(s);
+        s->now.prev = make_field(s, g);
+        s->next.prev = make_field(s, g);
     }
     if (s->plan.window.slot_rows > 0) DEVICE_CHECK(s->dev, streaming_prepare(s->dev, &s->plan.window));
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, sizeof *s->result, (void **)&s->result);
@@ -63,27 +61,27 @@ void sim_make_passes(sim *s)
                       .block_steps = p->block_steps,
                       .every_norm = s->cfg->time.norm_every == 1,
                       .persistent = p->persistent ? &s->persistent.memory : NULL,
-                      .choice = &p->choice,
+                      .choice = &p->grid.choice,
                       .comm = s->top.comm };
     sim_make_fields(s);
     make_streams(s);
     if (s->pass.halo &&
         (s->pass.of.block_steps != p->block_steps || s->pass.of.persistent != of.persistent)) {
         step_pass_destroy(&s->pass);
-        if (p->block_steps == 1) { /* single steps have turned out to be faster */
-            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->now.prev);
-            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->next.prev);
-            alternate(s);
-        }
+        if (p->block_steps == 1) free_fields(s, 2); /* single steps have turned out to be faster */
+    }
+    if (s->prob.op.has_prev && p->block_steps == 1) { /* what a step writes is the level before */
+        s->now.prev = s->next.u;
+        s->next.prev = s->now.u;
     }
     of.field[0] = s->now;
     of.field[1] = s->next;
     if (!s->pass.halo) step_pass_create(&s->pass, &of);
-    if (!config_kind_of(s->cfg)->by_lines || s->transposed.pass.halo) return;
+    if (!s->kind->by_lines || s->transposed.pass.halo) return;
     of.dec = &p->transposed_grid.dec;
     of.shape = &p->transposed_grid.shape;
     of.sides = &transposed_sides;
-    of.choice = &p->transposed_choice;
+    of.choice = &p->transposed_grid.choice;
     step_pass_create(&s->transposed.pass, &of);
 }
 
@@ -117,7 +115,7 @@ bool sim_make_redists(sim *s, transport_kind over, sentence *why)
     sim_transposed *t = &s->transposed;
     if (t->to) return true;
     t->to = redist_create(&a->dec, &b->dec, s->dev, &a->shape, &b->shape, over, s->top.comm);
-    if (config_kind_of(s->cfg)->by_lines)
+    if (s->kind->by_lines)
         t->from = redist_create(&b->dec, &a->dec, s->dev, &b->shape, &a->shape, over, s->top.comm);
     const char *refusal = redist_refusal(t->to);
     if (refusal[0] == '\0' && t->from) refusal = redist_refusal(t->from);
@@ -131,25 +129,23 @@ bool sim_make_redists(sim *s, transport_kind over, sentence *why)
 void sim_make_parts(sim *s)
 {
     const plan *p = &s->plan;
-    const kind_row *kind = config_kind_of(s->cfg);
     sentence why = { "" };
     sim_make_fields(s);
     make_streams(s);
     if (!p->persistent) peer_destroy(&s->persistent.peers);
     if (p->persistent && !sim_make_persistent(s, &why))
         check_fail(__FILE__, __LINE__, "persistent passes", why.text);
-    if (kind->stencil) {
+    if (s->kind->stencil) {
         sim_make_passes(s);
         step_pass_set_form(&s->pass, p->form);
     }
-    if (kind->transposes && !sim_make_redists(s, p->redist_transport, &why))
+    if (s->kind->transposes && !sim_make_redists(s, p->redist_transport, &why))
         check_fail(__FILE__, __LINE__, "transposes", why.text);
     s->streams.feed = p->feed;
 }
 
 void sim_destroy(sim *s)
 {
-    sim_field field[SIM_FIELDS_MAX];
     if (s->dev) {
         sim_wait(s);
         redist_destroy(&s->transposed.to);
@@ -159,10 +155,8 @@ void sim_destroy(sim *s)
         step_pass_destroy(&s->pass);
         step_pass_destroy(&s->transposed.pass);
         step_streams_destroy(&s->streams);
-        for (int i = 0; i < 2; i++)
-            if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
-        for (int i = sim_fields(s, field); i-- > 0;)
-            DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, field[i].cells);
+        for (int i = 0; i < 2; i++) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
+        free_fields(s, 0);
         DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->result);
         DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, s->device_tables);
         if (s->result_host) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->result_host);

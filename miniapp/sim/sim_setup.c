@@ -28,18 +28,18 @@ static void make_tables(sim *s)
 }
 
 /* The plan asks a device about blocks of steps. */
-static int block_steps(const plan_facts *f, int most, bool norm)
+static int block_steps(const plan_question *q, int most, bool norm)
 {
-    device *d = ((sim *)f->owner)->dev;
+    device *d = ((sim *)q->owner)->dev;
     return d->temporal_steps(d, most, norm);
 }
 
 /* Collective: GPUs may be of several models. */
-static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides)
+static bool persistent(const plan_question *q, int64_t nx, int64_t ny, const boundary *sides)
 {
-    const sim *s = f->owner;
+    const sim *s = q->owner;
     const field_shape rank = field_shape_make(s->prob.op.type, nx, ny, 0, 0);
-    return agree_all(s->dev->persistent_bytes(s->dev, &rank, sides, f->ranks > 1) > 0, s->top.comm);
+    return agree_all(s->dev->persistent_bytes(s->dev, &rank, sides, q->ranks > 1) > 0, s->top.comm);
 }
 
 /* Memory of s->dev that this rank may fill. */
@@ -61,25 +61,28 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
     const plan_room mine = room_of(s);
     plan_room *const room = CHECK_CALLOC(top->ranks, sizeof mine);
     sentence no_graphs;
-    plan_facts f = { .device = d->kind,
-                     .through = through,
-                     .threads = d->threads,
-                     .rank = top->rank,
-                     .ranks = top->ranks,
-                     .hosts = top->hosts,
-                     .host_of = top->where->of,
-                     .most_on_device = top->ranks_on_device,
-                     .room = room,
-                     .mpi_claims_cuda = top->mpi_claims_cuda,
-                     .block_steps = block_steps,
-                     .persistent = persistent,
-                     .owner = s };
+    plan_question q = { .cfg = s->cfg,
+                        .op = &s->prob.op,
+                        .device = d->kind,
+                        .through = through,
+                        .threads = d->threads,
+                        .rank = top->rank,
+                        .ranks = top->ranks,
+                        .hosts = top->hosts,
+                        .host_of = top->where->of,
+                        .most_on_device = top->ranks_on_device,
+                        .room = room,
+                        .mpi_claims_cuda = top->mpi_claims_cuda,
+                        .block_steps = block_steps,
+                        .persistent = persistent,
+                        .owner = s };
+    if (s->kind->stencil) DEVICE_CALL(d, stencil_bind, &s->prob.op);
     MPI_CHECK(ranks_allgather(&mine, sizeof mine, room, top->comm));
-    MPI_CHECK(ranks_allreduce(&f.most_on_device, 1, MPI_INT, MPI_MAX, top->comm));
+    MPI_CHECK(ranks_allreduce(&q.most_on_device, 1, MPI_INT, MPI_MAX, top->comm));
     sentence_set(&no_graphs, "%s", d->no_graphs ? d->no_graphs : "");
-    if (!agree_or_say(!d->no_graphs, &no_graphs, top->comm)) f.no_graphs = no_graphs.text;
-    const plan_trial trial = sim_trial_of(s, how_long);
-    const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &f, &trial }, why);
+    if (!agree_or_say(!d->no_graphs, &no_graphs, top->comm)) q.no_graphs = no_graphs.text;
+    sim_trial_answers(&q, how_long);
+    const int status = plan_make(&s->plan, &q, why);
     free(room);
     return status;
 }
@@ -101,7 +104,6 @@ static plan_through stream_through(sim *s, const char *because)
     const int code = streaming_create(through, topology_threads(&s->top, s->cfg->run.threads), &s->dev);
     s->dev = CHECK_ALLOC(s->dev);
     DEVICE_CHECK(s->dev, code);
-    if (config_kind_of(s->cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     return t;
 }
 
@@ -135,7 +137,7 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
         /* than in the host's memory */
         const bool elsewhere = s->dev->kind == DEVICE_CUDA || c->run.device_memory_bytes > 0;
         if (status != CHECK_EXIT_ENVIRONMENT || c->run.memory == CONFIG_MEMORY_DEVICE || !elsewhere ||
-            !config_kind_of(c)->stencil)
+            !s->kind->stencil)
             return status;
         there = *why;
     }
@@ -165,6 +167,7 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     sentence note;
     memset(s, 0, sizeof *s);
     s->cfg = cfg;
+    s->kind = config_kind_of(cfg);
     double mark_s = timer_now_s();
     topology_create(&s->top);
     const int threads = topology_threads(&s->top, cfg->run.threads);
@@ -173,12 +176,11 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     s->phase_s[PHASE_DEVICE] = timer_lap_s(&mark_s);
     problem_make(&s->prob, cfg);
     problem_warn_of_growth(&s->prob, cfg);
-    if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     const int status = make_plan_of_memory(s, how_long, why);
     if (status != 0) return status;
     if (note.text[0]) plan_add_note(&s->plan, false, "%s", note.text);
     if (s->top.hosts > 1) note_other_devices(s);
-    if (cfg->output.trace[0] && config_kind_of(cfg)->transposes > 0)
+    if (cfg->output.trace[0] && s->kind->transposes > 0)
         plan_add_note(&s->plan, true,
                       "output.trace: there is no timeline for kind %s, only for kinds without transposes; "
                       "none is written",

@@ -15,34 +15,19 @@ void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
 
 int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.shape)); }
 
-int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
-{
-    int count = 0;
-    /* else the levels before are among the first two */
-    const bool four = s->now.prev && s->now.prev != s->next.u;
-    void *const levels[] = { s->now.u, s->next.u, four ? s->now.prev : NULL, four ? s->next.prev : NULL };
-    for (int i = 0; i < 4; i++)
-        if (levels[i]) field[count++] = (sim_field){ levels[i], &s->plan.grid };
-    for (int i = 0; i < 2; i++)
-        if (s->transposed.field[i])
-            field[count++] = (sim_field){ s->transposed.field[i], &s->plan.transposed_grid };
-    return count;
-}
-
 int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX])
 {
     field[0] = (sim_field){ s->now.u, &s->plan.grid };
-    const kind_row *kind = config_kind_of(s->cfg);
-    field[1] = kind->transposes > 0 ? (sim_field){ s->transposed.field[0], &s->plan.transposed_grid }
-                                    : (sim_field){ s->now.prev, &s->plan.grid };
-    return kind_fields(kind);
+    field[1] = s->kind->transposes > 0 ? (sim_field){ s->transposed.field[0], &s->plan.transposed_grid }
+                                       : (sim_field){ s->now.prev, &s->plan.grid };
+    return kind_fields(s->kind);
 }
 
 sim_field sim_main_field(const sim *s)
 {
     sim_field field[STATE_FIELDS_MAX];
     (void)sim_level_fields(s, field);
-    return field[config_kind_of(s->cfg)->main_field];
+    return field[s->kind->main_field];
 }
 
 /* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere one
@@ -61,16 +46,15 @@ static void fill(sim *s, sim_field f, const value *v)
 void sim_touch(sim *s)
 {
     if (s->touched) return;
-    sim_field field[SIM_FIELDS_MAX];
-    for (int i = sim_fields(s, field); i-- > 0;) {
-        const decomp *dec = &field[i].grid->dec;
+    for (int i = 0; i < s->fields; i++) {
+        const decomp *dec = &s->field[i].grid->dec;
         const value v = { .kind = VALUE_RANDOM,
                           .nx_global = dec->nx,
                           .ny_global = dec->ny,
                           .x_first = dec->own.x0,
                           .y_first = dec->own.y0,
                           .seed = (uint64_t)i + 1 };
-        fill(s, field[i], &v);
+        fill(s, s->field[i], &v);
     }
     step_begin_generation(&s->streams);
     sim_wait(s);
@@ -144,9 +128,9 @@ static int initialise_from_file(sim *s, sentence *why)
 static void poison(sim *s)
 {
 #ifdef WEFT_DEBUG
-    sim_field field[SIM_FIELDS_MAX];
-    for (int i = sim_fields(s, field); i-- > 0;)
-        DEVICE_CALL(s->dev, fill_bytes, field[i].cells, 0xFF, field[i].grid->shape.bytes, main_stream(s));
+    for (int i = 0; i < s->fields; i++)
+        DEVICE_CALL(s->dev, fill_bytes, s->field[i].cells, 0xFF, s->field[i].grid->shape.bytes,
+                    main_stream(s));
 #endif
 }
 
@@ -163,7 +147,7 @@ int sim_initialise(sim *s, sentence *why)
         const int status = initialise_from_file(s, why);
         if (status != 0) return status;
     }
-    if (!config_kind_of(s->cfg)->stencil)
+    if (!s->kind->stencil)
         DEVICE_CALL(s->dev, fill_bytes, s->transposed.field[0], 0, s->plan.transposed_grid.shape.bytes,
                     main_stream(s));
     settle(s, 0);
@@ -172,18 +156,17 @@ int sim_initialise(sim *s, sentence *why)
 
 void sim_state_describe(sim *s, const char *deck_text, state_level *level)
 {
-    const kind_row *kind = config_kind_of(s->cfg);
     sim_field field[STATE_FIELDS_MAX];
     *level = (state_level){ .kind = kind_name(s->cfg->problem.kind),
                             .type = s->cfg->problem.type,
                             .step = s->level,
-                            .main_field = kind->main_field,
+                            .main_field = s->kind->main_field,
                             .fields = sim_level_fields(s, field),
                             .deck = deck_text,
                             .version = version_number };
     for (int i = 0; i < level->fields; i++) {
         const decomp *dec = &field[i].grid->dec;
-        level->field[i] = (state_cells){ kind->field[i],        dec->nx, dec->ny, dec->own, dec->ranks_x,
+        level->field[i] = (state_cells){ s->kind->field[i],     dec->nx, dec->ny, dec->own, dec->ranks_x,
                                          snapshot_buffer(s, i), 0 };
     }
 }

@@ -14,18 +14,18 @@
 /* Does MPI take device buffers? Asked once, and only if it matters: it takes a child process. */
 static bool aware_works(sim *s, sentence *why)
 {
-    sim_aware *a = &s->aware;
-    if (!a->asked && !topology_probe_aware(&s->top, s->dev, TOPOLOGY_SELF_EXE, &a->why) &&
+    if (!s->aware_asked && !topology_probe_aware(&s->top, s->dev, TOPOLOGY_SELF_EXE, &s->no_aware) &&
         s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
         plan_add_note(&s->plan, false,
-                      "this MPI claims CUDA support, but %s; messages go through host buffers", a->why.text);
-    a->asked = true;
-    return !a->why.text[0] || sentence_refuse(why, "%s", a->why.text);
+                      "this MPI claims CUDA support, but %s; messages go through host buffers",
+                      s->no_aware.text);
+    s->aware_asked = true;
+    return !s->no_aware.text[0] || sentence_refuse(why, "%s", s->no_aware.text);
 }
 
-static void exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
+static void exchange(const plan_question *q, plan *p, link_kind kind, const transport_kind over[], int count)
 {
-    sim *s = context;
+    sim *s = q->owner;
     plan_exchange *e = &p->exchange;
     const plan_grid *g = e->grid;
     transport_kind those[TRANSPORT_KINDS];
@@ -56,9 +56,9 @@ static bool transposes(sim *s, transport_kind over, sentence *why)
 }
 
 /* Halos may be refused although their transports have passed a trial. */
-static bool can(void *context, plan_part what, transport_kind over, sentence *why)
+static bool can(const plan_question *q, plan_part what, transport_kind over, sentence *why)
 {
-    sim *s = context;
+    sim *s = q->owner;
     if (what == PLAN_TRANSPOSES) return transposes(s, over, why);
     sim_make_passes(s);
     if (what == PLAN_IN_KERNEL) return inkernel_pass_create(&s->pass, why);
@@ -82,32 +82,23 @@ static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: th
 typedef struct passes {
     sim *s;
     box cells;
-    const plan_way *way; /* lengths of blocks */
+    const plan_way *way; /* lengths of blocks, or a persistent pass, which is on all cells */
     int variants;        /* of the kernel, with each of which a length is tried */
     int launches;        /* that are timed together */
-    bool persistent;     /* passes, on all cells */
 } passes;
 
-/* The kernel alone: seconds of a launch of `steps` steps. */
-static double kernel_s(const passes *t, int steps)
+/* The kernel alone, which stores no images: seconds of a launch of all steps of this way. */
+static double kernel_s(const passes *t, const plan_way *way)
 {
     sim *s = t->s;
-    device *d = s->dev;
-    device_stream *stream = s->streams.stream[0];
-    const field_shape *f = &s->plan.grid.shape;
-    const step_levels cur = s->now, next = s->next;
-    const temporal_call block = {
-        *f, next.u, next.prev, cur.u, cur.prev, t->cells, steps, s->pass.sides, NULL
-    };
-    const persistent_call all = { *f, next.u, cur.u, steps, s->pass.sides, s->persistent.memory, NULL };
-    /* as steps that are taken one by one write */
-    const stencil_levels levels = { cur.prev ? cur.prev : next.u, cur.u, cur.prev };
+    step_pass pass = s->pass;
+    step_job j = { .next = s->next, .cur = s->now, .steps = way->steps };
+    pass.of.block_steps = way->steps;
+    pass.of.persistent = way->persistent ? &s->persistent.memory : NULL;
+    pass.stores_images = false;
+    if (way->steps == 1 && j.cur.prev) j.next.u = j.cur.prev; /* as steps that are taken one by one write */
     sim_stamp(s);
-    for (int i = 0; i < t->launches; i++) {
-        if (t->persistent) DEVICE_CALL(d, persistent_pass, &all, stream);
-        else if (steps == 1) DEVICE_CALL(d, stencil_pass, f, levels, &t->cells, 1, NULL, stream);
-        else DEVICE_CALL(d, temporal_pass, &block, stream);
-    }
+    for (int i = 0; i < t->launches; i++) step_compute(&pass, &j, &t->cells, 1, s->streams.stream[0]);
     return sim_since_stamp_s(s) / t->launches;
 }
 
@@ -123,13 +114,13 @@ static int block_variants(sim *s)
 }
 
 /* All ranks at once: in persistent passes they wait for each other on their GPUs. */
-static double step_s(void *context, int way)
+static double step_s(void *context, int number)
 {
     const passes *t = context;
-    const int steps = t->way[way / t->variants].what;
-    t->s->dev->temporal_variants.chosen = way % t->variants;
-    if (t->persistent) MPI_CHECK(ranks_barrier(t->s->top.comm));
-    return kernel_s(t, steps) / steps;
+    const plan_way *way = &t->way[number / t->variants];
+    t->s->dev->temporal_variants.chosen = number % t->variants;
+    if (way->persistent) MPI_CHECK(ranks_barrier(t->s->top.comm));
+    return kernel_s(t, way) / way->steps;
 }
 
 static double exchanges_s(void *context, int way) { return sim_exchange_s(context, EXCHANGES); }
@@ -137,13 +128,13 @@ static double exchanges_s(void *context, int way) { return sim_exchange_s(contex
 /* Small boxes are launched several times in a row, as in a run, so that the host's share of a launch does not
  * count, as are persistent passes of few steps; and each length with every variant: which length is best
  * depends on the variant, which is chosen after it. */
-static void blocks(void *context, const plan *p, plan_way way[], int count)
+static void blocks(const plan_question *q, const plan *p, plan_way way[], int count)
 {
-    sim *s = context;
+    sim *s = q->owner;
     const bool host = s->dev->kind == DEVICE_HOST, persistent = way->persistent;
     const decomp *dec = &p->grid.dec;
     const double rank_cells = (double)dec->nx * (double)dec->ny / s->top.ranks;
-    passes t = { s, field_own(&p->grid.shape), way, .variants = 1, .launches = 1, .persistent = persistent };
+    passes t = { s, field_own(&p->grid.shape), way, .variants = 1, .launches = 1 };
     double way_s[TRIAL_WAYS_MAX], exchange_s;
     sim_make_passes(s);
     for (int i = 0; i < count; i++) way[i].seconds = INFINITY;
@@ -153,7 +144,7 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
     else if (host && box_cells(t.cells) > host_cells)
         t.cells.y1 = t.cells.y0 + host_cells / box_width(t.cells) + 1;
     sim_touch(s);
-    if (persistent) t.launches = trial_repeats(way->what, PERSISTENT_STEPS, 1, PERSISTENT_STEPS);
+    if (persistent) t.launches = trial_repeats(way->steps, PERSISTENT_STEPS, 1, PERSISTENT_STEPS);
     else if (!host) t.launches = trial_repeats(rank_cells, LAUNCH_CELLS, 1, LAUNCHES_MAX);
     if (!persistent && t.launches > 1) t.variants = block_variants(s);
     trial_run(&(trial){ .ways = count * t.variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, &t, way_s,
@@ -164,7 +155,7 @@ static void blocks(void *context, const plan *p, plan_way way[], int count)
     if (persistent || box_cells(t.cells) < sim_own_cells(s)) return;
     trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s,
               s->top.comm);
-    for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].what;
+    for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].steps;
 }
 
 /* ---- variants ---- */
@@ -182,7 +173,7 @@ static double variant_s(void *context, int variant)
     const passes *t = context;
     sim *s = t->s;
     variants_of(s)->chosen = variant;
-    if (!step_in_kernel(&s->pass)) return kernel_s(t, s->plan.block_steps);
+    if (!step_in_kernel(&s->pass)) return kernel_s(t, &(plan_way){ .steps = s->plan.block_steps });
     s->streams.feed = CONFIG_FEED_SERIAL;
     const double seconds = sim_pass_s(s, true, t->launches);
     s->streams.feed = s->plan.feed;
@@ -199,7 +190,7 @@ void sim_trial_choose_variant(sim *s)
     const bool single = p->block_steps == 1, in_kernel = step_in_kernel(&s->pass);
     double seconds[DEVICE_VARIANTS_MAX];
     s->plan.variant_name = p->persistent ? "persistent" : variants_of(s)->name[0];
-    if (!s->cfg->run.tune || !config_kind_of(s->cfg)->stencil || p->persistent) return;
+    if (!s->cfg->run.tune || !s->kind->stencil || p->persistent) return;
     const int count = single ? variants_of(s)->count : block_variants(s);
     const int64_t rows = VISIT_SLOTS * p->window.slot_rows;
     passes t = { s, field_own(&p->grid.shape), .launches = single || rows > 0 ? 1 : BLOCK_PASSES };
@@ -223,8 +214,10 @@ void sim_trial_choose_variant(sim *s)
     s->phase_s[PHASE_TUNE] = timer_now_s() - begin_s;
 }
 
-plan_trial sim_trial_of(sim *s, bool how_long)
+void sim_trial_answers(plan_question *q, bool how_long)
 {
-    if (!how_long) return (plan_trial){ .context = s, .can = can };
-    return (plan_trial){ s, exchange, can, blocks };
+    q->can = can;
+    if (!how_long) return;
+    q->exchange = exchange;
+    q->blocks = blocks;
 }

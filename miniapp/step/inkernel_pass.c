@@ -72,8 +72,7 @@ bool inkernel_pass_create(step_pass *pass, sentence *why)
     inkernel_pass *p = pass->inkernel = CHECK_ALLOC(calloc(1, sizeof *p));
     p->of = of;
     const bool ok = ranks_count(of->comm) == 1 || make_inboxes(p, level, why);
-    pass->takes_norms = ok && of->dev->stencil_inkernel_can(of->dev, true);
-    if (pass->takes_norms) make_changes(p);
+    if (ok && of->dev->stencil_inkernel_can(of->dev, true)) make_changes(p);
     for (int i = 0; i < 2 && ok; i++)
         inkernel_plan_make(&p->linked[i], of->dec, f, &pass->sides, of->op->radius,
                            of->op->form == STENCIL_BOX, &level[1 - i], &level[i]);
@@ -125,6 +124,8 @@ static void start(step_streams *s, step_pass *pass, void *next, void *cur)
     DEVICE_CALL(d, inkernel_flag_words, p->of->shape, cur, &present, s->comm);
     DEVICE_CALL(d, stream_sync, s->comm);
 }
+
+bool step_can_change(const step_pass *p) { return step_in_kernel(p) && p->inkernel->change; }
 
 void step_ready(step_streams *s, step_pass *pass, step_job *j)
 {

@@ -33,14 +33,23 @@
 
 /* ---- the parts ---- */
 
-/* The pass over these boxes. */
-static void compute(const step_streams *s, const step_pass *p, const step_job *j, const box *boxes, int count,
-                    device_stream *stream)
+void step_compute(const step_pass *p, const step_job *j, const box *boxes, int count, device_stream *stream)
 {
-    device *d = s->dev;
+    device *d = p->of.dev;
     const field_shape *f = p->of.shape;
     const stencil_levels levels = { j->next.u, j->cur.u, j->cur.prev };
     const inkernel_step *images = p->stores_images ? &p->images[j->next.u == p->of.field[1].u] : NULL;
+    if (p->of.persistent) {
+        const persistent_call all = { .shape = *f,
+                                      .next = j->next.u,
+                                      .cur = j->cur.u,
+                                      .steps = j->steps,
+                                      .own_sides = p->sides,
+                                      .memory = *p->of.persistent,
+                                      .change = j->norm };
+        DEVICE_CALL(d, persistent_pass, &all, stream);
+        return;
+    }
     if (p->of.block_steps == 1)
         DEVICE_CALL(d, stencil_pass, f, levels, boxes, count, images, stream);
     for (int i = 0; p->of.block_steps > 1 && i < count; i++) {
@@ -55,24 +64,6 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
                                       .change = j->norm };
         DEVICE_CALL(d, temporal_pass, &block, stream);
     }
-}
-
-/* All of a step with in-kernel exchange, or of a persistent pass. */
-static void launch(const step_streams *s, step_pass *p, const step_job *j)
-{
-    device *d = s->dev;
-    if (step_in_kernel(p)) {
-        inkernel_pass_step(p, j, s->stream[0]);
-        return;
-    }
-    const persistent_call all = { .shape = *p->of.shape,
-                                  .next = j->next.u,
-                                  .cur = j->cur.u,
-                                  .steps = j->steps,
-                                  .own_sides = p->sides,
-                                  .memory = *p->of.persistent,
-                                  .change = j->norm };
-    DEVICE_CALL(d, persistent_pass, &all, s->stream[0]);
 }
 
 /* Ghosts of the levels that the pass reads there. */
@@ -134,7 +125,7 @@ static void interior(step_streams *s, step_pass *p, const step_job *j, int i)
     bind_thread(d);
     if (i > 0) DEVICE_CALL(d, event_wait, s->level, stream); /* stream 0 recorded it itself */
     step_probe_mark(j->probe, d, STEP_INTERIOR + 2 * i, stream);
-    compute(s, p, j, &p->strip[i], 1, stream);
+    step_compute(p, j, &p->strip[i], 1, stream);
     step_probe_mark(j->probe, d, STEP_INTERIOR + 2 * i + 1, stream);
     if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], stream);
 }
@@ -152,7 +143,7 @@ static void shell(step_streams *s, step_pass *p, const step_job *j)
     fill(s, p, j, p->ghosts + p->own_ghosts_count, p->ghosts_count - p->own_ghosts_count, s->comm);
     step_probe_mark(j->probe, d, STEP_FILLED, s->comm);
     if (p->own_ghosts_count > 0) DEVICE_CALL(d, event_wait, s->level, s->comm);
-    compute(s, p, j, p->shell, p->shell_count, s->comm);
+    step_compute(p, j, p->shell, p->shell_count, s->comm);
     step_probe_mark(j->probe, d, STEP_SHELL_END, s->comm); /* LEAVE comes behind shell_done */
     DEVICE_CALL(d, event_record, s->shell_done, s->comm);
 }
@@ -210,7 +201,8 @@ void step_take(step_streams *s, step_pass *p, step_job j)
     if (!one_launch) j.exchange = j.exchange && halo_neighbours(p->halo) > 0;
     if (j.probe) j.probe->streams = one_launch ? 0 : s->count, j.probe->exchanged = j.exchange;
     step_probe_mark(j.probe, d, STEP_ENTER, s->stream[0]);
-    if (one_launch) launch(s, p, &j);
+    if (step_in_kernel(p)) inkernel_pass_step(p, &j, s->stream[0]);
+    else if (p->of.persistent) step_compute(p, &j, NULL, 0, s->stream[0]);
     else overlap(s, p, &j);
     step_complete(s);
     step_probe_mark(j.probe, d, STEP_LEAVE, s->stream[0]);

@@ -117,10 +117,8 @@ typedef struct step_pass {
     int depth;                      /* of the ghosts that a step or block reads */
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis; the halo brings the others */
     int ghosts_count, own_ghosts_count; /* own: the first ones, which are images of own cells alone */
-    bool makes_images; /* a block's pass makes what lies beyond periodic sides: not in `ghosts` */
     step_form form;
     inkernel_pass *inkernel;      /* owned; NULL: no in-kernel exchange */
-    bool takes_norms;             /* its steps can */
     bool stores_images;           /* the kernels of its single steps do; else a fill precedes each */
     inkernel_step images[2];      /* of own cells among own ghosts; [i] writes of.field[i] */
     uint64_t images_generation;   /* of the level whose images are in place */
@@ -154,10 +152,11 @@ typedef struct step_job {
 /* Enqueues it; afterwards the invariant holds for next. The same work for the same job, which may be
  * captured. */
 void step_take(step_streams *s, step_pass *p, step_job j);
+/* The pass alone, in these boxes; a persistent one in all own cells, whatever they are. */
+void step_compute(const step_pass *p, const step_job *j, const box *boxes, int count, device_stream *stream);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
 static inline bool step_in_kernel(const step_pass *p) { return p->form == STEP_IN_KERNEL; }
-static inline bool step_can_change(const step_pass *p) { return step_in_kernel(p) && p->takes_norms; }
 
 /* ---- inkernel_pass.c ---- */
 
@@ -172,6 +171,7 @@ void inkernel_pass_destroy(inkernel_pass **p);
  * the host; it is read before the next run but one is enqueued. */
 void step_ready(step_streams *s, step_pass *p, step_job *j);
 void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps);
+bool step_can_change(const step_pass *p); /* do its steps take norms? */
 /* The step of all own cells, on s, as step_take; the norms of a run in their order. */
 void inkernel_pass_step(const step_pass *p, const step_job *j, device_stream *s);
 /* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;

@@ -60,7 +60,7 @@ static bool has_neighbour(const decomp *dec, int dx, int dy)
 
 /* The ghosts in each direction that lie outside the domain along some axis. A corner beyond a cut side too
  * reads received cells, so it comes after the messages; the others are first in the list. A pass of several
- * steps makes those beyond a mirroring side itself. */
+ * steps makes those beyond a mirroring side itself, and where rows stream those beyond a periodic one. */
 static void find_ghosts(step_pass *p, bool corners)
 {
     const boundary *sides = &p->sides;
@@ -70,7 +70,7 @@ static void find_ghosts(step_pass *p, bool corners)
         const boundary_kind ky = boundary_towards(dy, sides->y_low, sides->y_high).kind;
         const bool outside = kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
         const bool mirrors = boundary_mirrors(kx) || boundary_mirrors(ky);
-        const bool made = p->of.block_steps > 1 && (mirrors || p->makes_images);
+        const bool made = p->of.block_steps > 1 && (mirrors || p->of.dev->through);
         const bool received = (dx != 0 && kx == BOUNDARY_NONE) || (dy != 0 && ky == BOUNDARY_NONE);
         const bool none = dy != 0 && p->of.shape->depth_y == 0;
         const bool left_out = decomp_is_corner(k) && !corners;
@@ -121,10 +121,7 @@ void step_pass_create(step_pass *p, const step_setup *of)
     const bool along_y = of->shape->depth_y > 0, block = of->block_steps > 1;
     const bool corners = block || of->op->form == STENCIL_BOX;
     const int radius = of->op->radius, depth = of->persistent ? radius : radius * of->block_steps;
-    *p = (step_pass){ .of = *of,
-                      .sides = *of->sides,
-                      .depth = depth,
-                      .makes_images = block && of->dev->through };
+    *p = (step_pass){ .of = *of, .sides = *of->sides, .depth = depth };
     if (has_neighbour(of->dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(of->dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(of->dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
@@ -153,7 +150,7 @@ int64_t step_pass_moved_cells(const step_pass *p, int steps)
         for (int level = 0; level < (p->prev_halo ? 2 : 1) && !box_empty(b); level++) {
             const int64_t depth = (int64_t)(steps - level) * p->of.op->radius;
             box read = temporal_extent(p->of.shape, b, depth, &p->sides);
-            if (p->makes_images) read = box_make(b.x0, b.x1, read.y0, read.y1);
+            if (p->of.dev->through) read = box_make(b.x0, b.x1, read.y0, read.y1);
             cells += box_cells(read) + box_cells(b);
         }
     }

@@ -42,18 +42,18 @@ static void assert_fastest(const plan *p)
         assert_true(!e->tried || isfinite(e->way[kind][taken].seconds) || taken == TRANSPORT_STAGED);
     }
     for (int k = 0; k < DECOMP_NEIGHBOURS && e->grid == &p->grid; k++)
-        if (e->kind[k] >= 0) assert_int_equal(p->choice.toward[k], e->favourite[e->kind[k]]);
+        if (e->kind[k] >= 0) assert_int_equal(p->grid.choice.toward[k], e->favourite[e->kind[k]]);
 }
 
 /* One link is looked at: each costs a plan. */
-static void assert_both_ends_agree(const plan *p, const plan_facts *facts)
+static void assert_both_ends_agree(const plan *p, plan_question q)
 {
     int k = 0;
     while (k < DECOMP_NEIGHBOURS && p->exchange.kind[k] < 0) k++;
     if (p->exchange.grid != &p->grid || k == DECOMP_NEIGHBOURS) return;
-    plan_facts theirs = *facts;
-    theirs.rank = p->grid.dec.neighbour[k];
-    assert_int_equal(plan_of(&theirs, true)->choice.toward[DECOMP_NEIGHBOURS - 1 - k], p->choice.toward[k]);
+    q.rank = p->grid.dec.neighbour[k];
+    const transport_choice *const other = &plan_of(q, true)->grid.choice;
+    assert_int_equal(other->toward[DECOMP_NEIGHBOURS - 1 - k], p->grid.choice.toward[k]);
 }
 
 static void assert_same_choices(const plan *a, const plan *b)
@@ -86,18 +86,18 @@ static bool noted(const plan *p, const char *key)
     return false;
 }
 
-static void assert_fits(const plan *p, const plan_facts *f)
+static void assert_fits(const plan *p, int ranks)
 {
     const decomp *d = &p->grid.dec;
     const int64_t depth = (int64_t)p->block_steps * cfg.problem.radius;
-    assert_int_equal(d->ranks_x * d->ranks_y, f->ranks);
+    assert_int_equal(d->ranks_x * d->ranks_y, ranks);
     assert_true(d->ranks_x == 1 || d->nx / d->ranks_x >= depth);
     assert_true(d->ranks_y == 1 || d->ny / d->ranks_y >= depth);
     assert_true(p->grid.shape.depth_x >= depth);
     assert_true(p->feed != CONFIG_FEED_GRAPH ||
                 (p->exchange.used[TRANSPORT_STAGED] == 0 && p->exchange.used[TRANSPORT_AWARE] == 0));
     assert_true(p->form != STEP_IN_KERNEL ||
-                (p->block_steps == 1 && (f->ranks == 1 || p->transport == TRANSPORT_PEER)));
+                (p->block_steps == 1 && (ranks == 1 || p->transport == TRANSPORT_PEER)));
     assert_true(cfg.run.fuse == 0 || p->block_steps == cfg.run.fuse || noted(p, "run.fuse"));
     assert_true(cfg.run.feed == CONFIG_FEED_AUTO || p->feed == cfg.run.feed || noted(p, "run.feed"));
     assert_true(cfg.run.transport == TRANSPORT_AUTO || p->transport == cfg.run.transport ||
@@ -114,23 +114,23 @@ static void a_thousand_decks(void **state)
     while (made < DECKS) {
         random_deck();
         const int ranks = any(4) ? 1 << any(13) : 1 + any(4096), per_host = 1 << any(5);
-        plan_facts facts = facts_of(any(4) ? DEVICE_CUDA : DEVICE_HOST, ranks, per_host), theirs = facts;
+        plan_question q = question_of(any(4) ? DEVICE_CUDA : DEVICE_HOST, ranks, per_host);
         m.single_step_s = any(2) ? 2e-3 : 1e-3;
         for (int i = 0; i < TRANSPORT_KINDS * LINK_KINDS; i++)
             m.exchange_s[i / LINK_KINDS][i % LINK_KINDS] = any(4) ? 1e-6 * (1 + any(255)) : INFINITY;
-        const plan *made_now = plan_of(&facts, true);
+        const plan *made_now = plan_of(q, true);
         run = *made_now;
         /* else a sweep's other one, or none */
         run.exchange.grid = made_now->exchange.grid == &made_now->grid ? &run.grid : NULL;
         if (made_status != 0) continue; /* too many ranks for the grid */
         made++;
-        assert_fits(&run, &facts);
+        assert_fits(&run, ranks);
         assert_fastest(&run);
-        theirs.rank = any(ranks);
-        assert_same_choices(&run, plan_of(&theirs, true));
-        assert_fits(plan_of(&facts, false), &facts);
-        assert_dry_run_agrees(&run, plan_of(&facts, false));
-        assert_both_ends_agree(&run, &facts);
+        assert_fits(plan_of(q, false), ranks);
+        assert_dry_run_agrees(&run, plan_of(q, false));
+        assert_both_ends_agree(&run, q);
+        q.rank = any(ranks);
+        assert_same_choices(&run, plan_of(q, true));
         int used = 0;
         for (int t = 0; t < TRANSPORT_KINDS; t++) used += run.exchange.used[t] > 0;
         mixed += used > 1;

@@ -23,7 +23,7 @@ static void configure(const char *words)
 }
 
 static const double gib = 1 << 30;
-static bool up_to_2048(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides)
+static bool up_to_2048(const plan_question *q, int64_t nx, int64_t ny, const boundary *sides)
 {
     return nx <= 2048 && ny <= 2048;
 }
@@ -205,14 +205,13 @@ static void each_rule_at_its_bounds(void **state)
         all_serve(NULL);
         for (size_t n = 0; n < MADE_UP_ANSWERS; n++)
             if (((const double *)&rules[i].m)[n] != 0) ((double *)&m)[n] = ((const double *)&rules[i].m)[n];
-        plan_facts f = facts_of((device_kind)(rules[i].on & GPU), rules[i].ranks, rules[i].per_host);
-        plan_room room[4];
+        plan_question q = question_of((device_kind)(rules[i].on & GPU), rules[i].ranks, rules[i].per_host);
         const plan_through through = { m.through_gib * gib, gpu_pass_steps, NULL, { "it is asked for" } };
-        for (int r = 0; r < 4; r++) room[r] = (plan_room){ .bytes = m.room_gib * gib };
-        if (m.room_gib > 0) f.room = room;
-        if (m.through_gib > 0) f.through = &through;
-        if (f.device == DEVICE_CUDA) f.persistent = up_to_2048;
-        const plan *const p = plan_of(&f, !(rules[i].on & DRY));
+        const plan_room each = { .bytes = m.room_gib * gib }, room[] = { each, each, each, each };
+        if (m.room_gib > 0) q.room = room;
+        if (m.through_gib > 0) q.through = &through;
+        if (q.device == DEVICE_CUDA) q.persistent = up_to_2048;
+        const plan *const p = plan_of(q, !(rules[i].on & DRY));
         const char *const chosen = made_status ? "refused" : plan_chosen(p, rules[i].choice);
         size_t used = (size_t)snprintf(said, sizeof said, "%s; asked %d times",
                                        made_status ? made_why.text : p->because[rules[i].choice].text, m.asked);

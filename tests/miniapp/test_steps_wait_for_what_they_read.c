@@ -7,14 +7,11 @@
  * ranks: 1 2 4
  * gpus: rank
  * release: four times as many runs */
-#include <stdatomic.h>
-
 #include "core/cell.h"
 #include "device/nvtx.h"
-#include "ranks/check.h"
 #include "run/loop.h"
 #include "sim/sim.h"
-#include "support/deferred_device.h"
+#include "support/comm_harness.h"
 #include "support/host_inkernel.h"
 #include "support/problem_harness.h"
 #include "support/sanitized.h"
@@ -229,9 +226,8 @@ static void set_images(sim *s, step_form form)
 
 static void set_form(sim *s, step_form form)
 {
-    const bool blocks = s->pass.of.block_steps > 1;
     if (!s->pass.halo || s->plan.feed == CONFIG_FEED_GRAPH || form == STEP_FORMS) return;
-    if (blocks) step_pass_set_form(&s->pass, form);
+    if (s->pass.of.block_steps > 1) step_pass_set_form(&s->pass, form);
     else if (form == STEP_IN_KERNEL || run % 2) set_images(s, form);
 }
 
@@ -254,11 +250,9 @@ static void run_as(const way *w)
 
 static void in_any_order(void **state)
 {
-    int ranks;
-    MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
     for (run = 0; run < RUNS; run++) {
         static way w;
-        choose(&w, ranks);
+        choose(&w, harness.ranks);
         find_truth(&w.c);
         run_as(&w);
     }
@@ -336,22 +330,17 @@ static void loops(void **state)
             "[problem]\n%s\ninitial = random\n[grid]\nnx = 61\nny = 47\nboundary = dirichlet 0.75\n[time]\n"
             "%s\n[run]\ndevice = host\nthreads = 1\ntune = off\nfuse = 1\n",
             row[i].problem, row[i].when);
-        MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &c.run.ranks_x));
+        c.run.ranks_x = harness.ranks;
         c.run.ranks_y = 1;
         loop_every_way(&c, row[i].least, row[i].most);
     }
 }
 
-int main(int argc, char **argv)
+static int both_tests(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(in_any_order), cmocka_unit_test(loops) };
-    int level, rank;
-    if (argc == 2 && strcmp(argv[1], TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
-    MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level));
-    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    if (rank != 0 && !freopen("/dev/null", "w", stdout)) return 1;
     if (device_cuda_count(NULL) > 0) tested = TOPOLOGY_CUDA;
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    MPI_CHECK(MPI_Finalize());
-    return failed ? 1 : 0;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
+
+int main(int argc, char **argv) { return harness_main(argc, argv, both_tests); }

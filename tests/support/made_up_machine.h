@@ -37,17 +37,17 @@ static int all_serve(void **state)
     return 0;
 }
 
-static int made_block_steps(const plan_facts *f, int most, bool norm)
+static int made_block_steps(const plan_question *q, int most, bool norm)
 {
     int steps = 32;
     if (norm && m.norm_most < most) most = (int)m.norm_most;
-    while (f->device != DEVICE_HOST && steps > most) steps /= 2;
-    return f->device == DEVICE_HOST ? most : steps;
+    while (q->device != DEVICE_HOST && steps > most) steps /= 2;
+    return q->device == DEVICE_HOST ? most : steps;
 }
 
-static void made_exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
+static void made_exchange(const plan_question *q, plan *p, link_kind kind, const transport_kind over[], int n)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < n; i++) {
         plan_way *const way = &p->exchange.way[kind][over[i]];
         m.asked++;
         way->seconds = m.exchange_s[over[i]][kind];
@@ -55,7 +55,7 @@ static void made_exchange(void *context, plan *p, link_kind kind, const transpor
     }
 }
 
-static bool made_can(void *context, plan_part what, transport_kind over, sentence *why)
+static bool made_can(const plan_question *q, plan_part what, transport_kind over, sentence *why)
 {
     const double refused = what == PLAN_HALOS       ? m.no_halos
                            : what == PLAN_IN_KERNEL ? m.no_in_kernel
@@ -64,40 +64,43 @@ static bool made_can(void *context, plan_part what, transport_kind over, sentenc
     return refused == 0 || sentence_refuse(why, "a made-up refusal");
 }
 
-static void made_blocks(void *context, const plan *p, plan_way way[], int count)
+static void made_blocks(const plan_question *q, const plan *p, plan_way way[], int count)
 {
     m.asked++;
     for (int i = 0; i < count; i++)
-        way[i].seconds = way[i].persistent  ? m.persistent_step_s
-                         : way[i].what == 1 ? m.single_step_s
-                         : i == 0           ? m.longest_step_s
-                                            : m.shorter_step_s;
+        way[i].seconds = way[i].persistent   ? m.persistent_step_s
+                         : way[i].steps == 1 ? m.single_step_s
+                         : i == 0            ? m.longest_step_s
+                                             : m.shorter_step_s;
     if (isinf(way->seconds)) sentence_set(&way->why, "they are made up not to serve");
 }
 
-/* Hosts of per_host ranks. */
-static plan_facts facts_of(device_kind kind, int ranks, int per_host)
+/* Hosts of per_host ranks, for cfg. */
+static plan_question question_of(device_kind kind, int ranks, int per_host)
 {
-    return (plan_facts){ .device = kind,
-                         .threads = 4,
-                         .ranks = ranks,
-                         .hosts = (ranks + per_host - 1) / per_host,
-                         .per_host = per_host,
-                         .most_on_device = (int)m.share,
-                         .no_graphs = kind == DEVICE_HOST ? "the host device has no graphs" : NULL,
-                         .block_steps = made_block_steps };
+    return (plan_question){ .cfg = &cfg,
+                            .device = kind,
+                            .threads = 4,
+                            .ranks = ranks,
+                            .hosts = (ranks + per_host - 1) / per_host,
+                            .per_host = per_host,
+                            .most_on_device = (int)m.share,
+                            .no_graphs = kind == DEVICE_HOST ? "the host device has no graphs" : NULL,
+                            .block_steps = made_block_steps,
+                            .can = made_can };
 }
 
-/* The plan of cfg, of a run or of a dry run, whose trial takes no times. The plan is static: the next call's
- * takes its place. */
-static const plan *plan_of(const plan_facts *f, bool tried)
+/* The plan of a run or of a dry run, whose trial takes no times. The plan is static: the next call's takes
+ * its place. */
+static const plan *plan_of(plan_question q, bool tried)
 {
     static plan p;
     static problem prob;
-    const plan_trial run = { NULL, made_exchange, made_can, made_blocks },
-                     dry = { .can = made_can };
     made_why.text[0] = '\0';
-    problem_make(&prob, &cfg);
-    made_status = plan_make(&p, &(plan_question){ &cfg, &prob.op, f, tried ? &run : &dry }, &made_why);
+    problem_make(&prob, q.cfg);
+    q.op = &prob.op;
+    q.exchange = tried ? made_exchange : NULL;
+    q.blocks = tried ? made_blocks : NULL;
+    made_status = plan_make(&p, &q, &made_why);
     return &p;
 }
