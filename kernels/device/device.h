@@ -46,7 +46,7 @@ typedef struct pack_piece {
 } pack_piece;
 enum { PACK_PIECES_MAX = 8, BOUNDARY_BOXES_MAX = 8 };
 
-/* A transpose's effect on its target and source; flags may be combined. */
+/* A transpose's effect on its target and source. TRANSPOSE_ADD comes with TRANSPOSE_INCREMENT_SOURCE. */
 enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
 typedef struct transpose_call transpose_call; /* transpose_peer.h */
 typedef struct memory_pattern memory_pattern; /* core/pattern.h */

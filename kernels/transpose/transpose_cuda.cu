@@ -19,14 +19,11 @@ struct schedule {
     int64_t lines, group_lines;
 };
 
-/* to += transpose of from; from += 1, in vectors. */
-template <way WAY, bool ADD, bool INCREMENT> constexpr bool is_update = WAY == ALIGNED && ADD && INCREMENT;
-
 /* Blocks per SM, for which registers are capped. */
 template <typename T, way WAY, bool ADD, bool INCREMENT>
-constexpr int BLOCKS = is_update<WAY, ADD, INCREMENT> ? 1024 / tile_shape<T, WAY>::THREADS
-                       : ADD || INCREMENT             ? 2
-                                                      : tile_shape<T, WAY>::BLOCKS;
+constexpr int BLOCKS = WAY == ALIGNED && ADD ? 1024 / tile_shape<T, WAY>::THREADS
+                       : INCREMENT           ? 2
+                                             : tile_shape<T, WAY>::BLOCKS;
 
 template <typename T, way WAY, bool ADD, bool INCREMENT>
 __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY, ADD, INCREMENT>)
@@ -34,7 +31,7 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY, AD
                      schedule t)
 {
     using shape = tile_shape<T, WAY>;
-    constexpr bool UPDATE = is_update<WAY, ADD, INCREMENT>;
+    constexpr bool UPDATE = WAY == ALIGNED && ADD;
     constexpr kept KEPT = UPDATE ? KEPT_ALL : WAY == ALIGNED || !shape::F32 ? KEPT_READ : KEPT_NONE;
     __shared__ T tile[shape::ROWS][shape::COLS + 1];
     const int64_t of_group = (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
@@ -52,9 +49,9 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY, AD
                                                            tile);
 }
 
-template <typename T, way WAY, bool INCREMENT>
-cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows, int64_t cols, bool add,
-                   cudaStream_t stream)
+template <typename T, way WAY>
+cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows, int64_t cols,
+                   int flags, cudaStream_t stream)
 {
     using shape = tile_shape<T, WAY>;
     constexpr int64_t GRID_Y = 65535;
@@ -65,15 +62,16 @@ cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t
     schedule t = {};
     while (t.group_bits < GROUP_BITS_MAX && pitch_bytes % (2 * CHANNELS_BYTES << t.group_bits) == 0)
         t.group_bits++;
-    t.by_rows = add && is_update<WAY, true, INCREMENT> && t.group_bits == 0;
+    t.by_rows = WAY == ALIGNED && flags & TRANSPOSE_ADD && t.group_bits == 0;
     t.lines = t.by_rows ? tile_rows : tile_cols;
     const int64_t along = t.by_rows ? tile_cols : tile_rows;
     t.group_lines = ((t.lines - 1) >> t.group_bits) + 1;
     assert(along <= INT32_MAX >> GROUP_BITS_MAX && t.group_lines <= GRID_Y * GRID_Y);
     const int64_t y = t.group_lines < GRID_Y ? t.group_lines : GRID_Y;
     const dim3 grid((unsigned)(along << t.group_bits), (unsigned)y, (unsigned)((t.group_lines + y - 1) / y));
-    const auto kernel =
-        add ? transpose_kernel<T, WAY, true, INCREMENT> : transpose_kernel<T, WAY, false, INCREMENT>;
+    auto kernel = transpose_kernel<T, WAY, false, false>;
+    if (flags & TRANSPOSE_INCREMENT_SOURCE) kernel = transpose_kernel<T, WAY, false, true>;
+    if (flags & TRANSPOSE_ADD) kernel = transpose_kernel<T, WAY, true, true>;
     kernel<<<grid, shape::THREADS, 0, stream>>>(to, to_pitch, from, from_pitch, rows, cols, t);
     return cudaGetLastError();
 }
@@ -83,15 +81,14 @@ cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t
 int transpose_cuda(device *, dtype t, matrix to, matrix from, int64_t rows, int64_t cols, int flags,
                    device_stream *s)
 {
+    assert(flags != TRANSPOSE_ADD);
     if (rows <= 0 || cols <= 0) return cudaSuccess;
     return by_type(t, [&](auto cell) {
         using T = decltype(cell);
         const uintptr_t pitches = (uintptr_t)(to.pitch | from.pitch) * sizeof(T),
                         all = (uintptr_t)to.cells | (uintptr_t)from.cells | pitches;
-        const bool aligned = all % SECTOR_BYTES == 0, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
-        const auto launch_way = aligned ? (increment ? launch<T, ALIGNED, true> : launch<T, ALIGNED, false>)
-                                        : (increment ? launch<T, CELLS, true> : launch<T, CELLS, false>);
-        return launch_way((T *)to.cells, to.pitch, (T *)from.cells, from.pitch, rows, cols,
-                          flags & TRANSPOSE_ADD, device_cuda_stream(s));
+        const auto launch_way = all % SECTOR_BYTES == 0 ? launch<T, ALIGNED> : launch<T, CELLS>;
+        return launch_way((T *)to.cells, to.pitch, (T *)from.cells, from.pitch, rows, cols, flags,
+                          device_cuda_stream(s));
     });
 }
