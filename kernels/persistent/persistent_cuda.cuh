@@ -97,7 +97,7 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
     {
         T around[V + 2 * R];
         beside(row, around);
-        sum_star<R>(around, north, south, sum);
+        sum_star<R>(around + R, north, south, sum);
     }
 
     __device__ __forceinline__ void get_below(T (&south)[R][V]) const
@@ -116,16 +116,16 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
 #pragma unroll
         for (int i = 0; i < R; i++)
             sum_row(
-                cell[i], [&](int k) -> auto & { return i >= k ? cell[i - k] : north[R + i - k]; },
-                [&](int k) -> auto & { return cell[i + k]; }, first[i]);
+                cell[i], [&](int k) { return i >= k ? cell[i - k] : north[R + i - k]; },
+                [&](int k) { return cell[i + k]; }, first[i]);
         if (CROWDED) get_below(south);
         here = turns - here;
 #pragma unroll
         for (int i = 0; i < R; i++) {
             const int at = K - R + i;
             sum_row(
-                cell[at], [&](int k) -> auto & { return cell[at - k]; },
-                [&](int k) -> auto & { return i + k < R ? cell[at + k] : south[i + k - R]; }, last[i]);
+                cell[at], [&](int k) { return cell[at - k]; },
+                [&](int k) { return i + k < R ? cell[at + k] : south[i + k - R]; }, last[i]);
         }
         put_ends(first, last);
 #pragma unroll
@@ -136,8 +136,7 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
         for (int at = R; at < K - R; at++) {
             T sum[V];
             sum_row(
-                cell[at], [&](int k) -> auto & { return above[k - 1]; },
-                [&](int k) -> auto & { return cell[at + k]; }, sum);
+                cell[at], [&](int k) { return above[k - 1]; }, [&](int k) { return cell[at + k]; }, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
 #pragma unroll

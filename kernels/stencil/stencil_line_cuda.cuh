@@ -8,18 +8,6 @@
 
 enum { LINE_ITEMS = 2, LINE_THREADS = 128 };
 
-/* The sum of a line at vector cell v of a window. */
-template <typename T, int R> static __device__ __forceinline__ T line_sum(const window<T, R> &around, int v)
-{
-    T sum = 0;
-#pragma unroll
-    for (int k = R; k >= 1; k--) {
-        sum = term(2 * (R - k), around.at(v, -k), sum);
-        sum = term(2 * (R - k) + 1, around.at(v, k), sum);
-    }
-    return term(2 * R, around.at(v, 0), sum);
-}
-
 /* A tile is LINE_ITEMS * LINE_THREADS vectors of a row. */
 template <typename T, int R, bool PREV>
 static __global__ void __launch_bounds__(LINE_THREADS)
@@ -69,12 +57,9 @@ static __global__ void __launch_bounds__(LINE_THREADS)
 #pragma unroll
         for (int k = 0; k < 2 * SIDE + 1; k++)
             load_row(around.cell + k * V, row + LEFT - SIDE + i * LINE_THREADS + threadIdx.x + k);
-        T sum[V];
-#pragma unroll
-        for (int v = 0; v < V; v++) {
-            sum[v] = line_sum(around, v);
-            if (PREV) sum[v] = term(STENCIL_CUDA_BETA, old[i][v], sum[v]);
-        }
+        T sum[V] = {};
+        sum_line<R>(around.row(), sum);
+        if (PREV) add_term(STENCIL_CUDA_BETA, old[i], sum);
         store(next + at + i * LINE_THREADS * V, in[i], sum);
     }
 }

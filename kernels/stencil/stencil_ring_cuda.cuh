@@ -59,17 +59,9 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
             if (i != SIDE) load_row(around.cell + i * V, centre + i - SIDE);
 #pragma unroll
         for (int v = 0; v < V; v++) around.cell[SIDE * V + v] = kept[R + b][v];
-#pragma unroll
-        for (int k = R; k >= 1; k--)
-#pragma unroll
-            for (int v = 0; v < V; v++) {
-                sum[v] = term(4 * (R - k), around.at(v, -k), sum[v]);
-                sum[v] = term(4 * (R - k) + 1, around.at(v, k), sum[v]);
-                sum[v] = term(4 * (R - k) + 2, kept[b + R - k][v], sum[v]);
-                sum[v] = term(4 * (R - k) + 3, kept[b + R + k][v], sum[v]);
-            }
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * R, around.at(v, 0), sum[v]);
+        sum_star<R>(
+            around.row(), [&](int k) { return kept[b + R - k]; },
+            [&](int k) { return kept[b + R + k]; }, sum);
     }
 
     /* Adds the rows from `row` on to all partial sums; the first B are then complete. */
@@ -88,11 +80,7 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
             for (int dx = 0; dx < W; dx++)
 #pragma unroll
                 for (int b = 0; b < B; b++)
-#pragma unroll
-                    for (int v = 0; v < V; v++) {
-                        T &s = kept[b + 2 * R - dy][v];
-                        s = term(dy * W + dx, around[b].at(v, dx - R), s);
-                    }
+                    add_term(dy * W + dx, around[b].row() + dx - R, kept[b + 2 * R - dy]);
 #pragma unroll
         for (int b = 0; b < B; b++)
 #pragma unroll
@@ -201,9 +189,7 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
         if (out > -B) {
             if (PREV) {
 #pragma unroll
-                for (int b = 0; b < B; b++)
-#pragma unroll
-                    for (int v = 0; v < V; v++) sum[b][v] = term(STENCIL_CUDA_BETA, old[b][v], sum[b][v]);
+                for (int b = 0; b < B; b++) add_term(STENCIL_CUDA_BETA, old[b], sum[b]);
                 load_old(out + B);
             }
             if (full && out >= 0 && out + B <= rows) { /* nearly always: one test instead of four a row */

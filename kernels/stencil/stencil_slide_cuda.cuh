@@ -83,9 +83,7 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, int64_t
             for (int dx = 0; dx < W; dx++)
 #pragma unroll
                 for (int b = 0; b < B; b++)
-#pragma unroll
-                    for (int v = 0; v < V; v++)
-                        sum[b][v] = term(dy * W + dx, around[(dy + b) % B].at(v, dx - R), sum[b][v]);
+                    add_term(dy * W + dx, around[(dy + b) % B].row() + dx - R, sum[b]);
         }
         if (out <= last_full) {
 #pragma unroll

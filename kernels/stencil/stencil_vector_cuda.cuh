@@ -39,26 +39,36 @@ template <typename T> static __device__ __forceinline__ T term(int i, T u, T sum
     return i == 0 ? weight<T>(i) * u : fma_of(weight<T>(i), u, sum);
 }
 
-/* A star's sums of V cells side by side: one term of all of them at a time, since they do not depend on each
- * other. around: their row, and R cells to either side; north(k), south(k): the rows k above and below. */
-template <int R, typename T, int V, typename NORTH, typename SOUTH>
-static __device__ __forceinline__ void sum_star(const T (&around)[V + 2 * R], NORTH north, SOUTH south,
-                                                T (&sum)[V])
+/* Sums of V cells side by side: one term of all of them at a time, since they do not depend on each other.
+ * row: these cells, with R cells to either side. */
+template <typename T, int V> static __device__ __forceinline__ void add_term(int i, const T *row, T (&sum)[V])
+{
+#pragma unroll
+    for (int v = 0; v < V; v++) sum[v] = term(i, row[v], sum[v]);
+}
+
+template <int R, typename T, int V> static __device__ __forceinline__ void sum_line(const T *row, T (&sum)[V])
 {
 #pragma unroll
     for (int k = R; k >= 1; k--) {
-        const T(&above)[V] = north(k), (&below)[V] = south(k);
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k), around[R + v - k], sum[v]);
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 1, around[R + v + k], sum[v]);
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 2, above[v], sum[v]);
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 3, below[v], sum[v]);
+        add_term(2 * (R - k), row - k, sum);
+        add_term(2 * (R - k) + 1, row + k, sum);
     }
+    add_term(2 * R, row, sum);
+}
+
+/* north(k), south(k): the rows k above and below. */
+template <int R, typename T, int V, typename NORTH, typename SOUTH>
+static __device__ __forceinline__ void sum_star(const T *row, NORTH north, SOUTH south, T (&sum)[V])
+{
 #pragma unroll
-    for (int v = 0; v < V; v++) sum[v] = term(4 * R, around[R + v], sum[v]);
+    for (int k = R; k >= 1; k--) {
+        add_term(4 * (R - k), row - k, sum);
+        add_term(4 * (R - k) + 1, row + k, sum);
+        add_term(4 * (R - k) + 2, north(k), sum);
+        add_term(4 * (R - k) + 3, south(k), sum);
+    }
+    add_term(4 * R, row, sum);
 }
 
 /* The cells [from, to) of a vector at x lie in the box's columns; an empty range has to <= from. */
@@ -83,11 +93,11 @@ template <typename T> static __device__ __forceinline__ void store(T *p, span in
     }
 }
 
-/* The cells around a vector: window[up(R) + v + d] is cell v + d of it, |d| <= R. */
+/* A vector of a row and the cells around it: row()[v + d] is cell v + d, |d| <= R. */
 template <typename T, int R> struct window {
     static constexpr int V = vector_cells<T>, SIDE = (R + V - 1) / V, CELLS = (2 * SIDE + 1) * V;
     T cell[CELLS];
-    __device__ __forceinline__ T at(int v, int d) const { return cell[SIDE * V + v + d]; }
+    __device__ __forceinline__ const T *row() const { return cell + SIDE * V; }
 };
 
 /* Uploads a stencil's weights into this unit's constant memory. Host side; done when it returns. */

@@ -76,8 +76,8 @@ static __device__ __forceinline__ void star_sum(const T (&queue)[Q][V], const T 
                                                 const T (&around)[V + 2 * R], T (&sum)[V])
 {
     sum_star<R>(
-        around, [&](int k) -> auto & { return queue[(FIRST + R - k) % Q]; },
-        [&](int k) -> auto & { return k == R ? below : queue[(FIRST + R + k) % Q]; }, sum);
+        around + R, [&](int k) { return queue[(FIRST + R - k) % Q]; },
+        [&](int k) { return k == R ? below : queue[(FIRST + R + k) % Q]; }, sum);
 }
 
 /* Adds a row of a box, number `dy` + R of its 2R + 1, to a sum. */
@@ -85,10 +85,7 @@ template <int R, typename T, int V>
 static __device__ __forceinline__ void add_box_row(int dy, const T (&around)[V + 2 * R], T (&sum)[V])
 {
 #pragma unroll
-    for (int dx = -R; dx <= R; dx++)
-#pragma unroll
-        for (int v = 0; v < V; v++)
-            sum[v] = term((dy + R) * (2 * R + 1) + dx + R, around[R + v + dx], sum[v]);
+    for (int dx = -R; dx <= R; dx++) add_term((dy + R) * (2 * R + 1) + dx + R, around + R + dx, sum);
 }
 
 /* Adds a row to the sums that wait, the one nearest its end in slot FIRST: that sum is complete and becomes

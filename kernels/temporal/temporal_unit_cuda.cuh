@@ -51,21 +51,11 @@ static __global__ void __launch_bounds__(32 * TEMPORAL_LINE_WARPS, 4)
         T around[V + 2 * R];
         if (sides.any) sides.impose(row, scratch[warp], lane);
         widen<R>(row, around);
-#pragma unroll
-        for (int k = R; k >= 1; k--) {
-#pragma unroll
-            for (int v = 0; v < V; v++) row[v] = term(2 * (R - k), around[R + v - k], row[v]);
-#pragma unroll
-            for (int v = 0; v < V; v++) row[v] = term(2 * (R - k) + 1, around[R + v + k], row[v]);
-        }
-#pragma unroll
-        for (int v = 0; v < V; v++) row[v] = term(2 * R, around[R + v], row[v]);
+        sum_line<R>(around + R, row);
         if constexpr (PREV) {
+            add_term(STENCIL_CUDA_BETA, before, row);
 #pragma unroll
-            for (int v = 0; v < V; v++) {
-                row[v] = term(STENCIL_CUDA_BETA, before[v], row[v]);
-                before[v] = around[R + v];
-            }
+            for (int v = 0; v < V; v++) before[v] = around[R + v];
         }
     }
     const box stored = { max(cells.x0, x_low + HALO), min(cells.x1, x_low + CELLS - HALO), y, y + 1 };
