@@ -5,17 +5,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/linkage.h"
+
 typedef struct box {
     int64_t x0, x1, y0, y1;
 } box;
 
-static inline box box_make(int64_t x0, int64_t x1, int64_t y0, int64_t y1)
+LINKAGE_BOTH box box_make(int64_t x0, int64_t x1, int64_t y0, int64_t y1)
 {
     const box b = { x0, x1, y0, y1 };
     return b;
 }
 
-static inline bool box_empty(box b) { return b.x1 <= b.x0 || b.y1 <= b.y0; }
+LINKAGE_BOTH bool box_empty(box b) { return b.x1 <= b.x0 || b.y1 <= b.y0; }
 static inline int64_t box_width(box b) { return box_empty(b) ? 0 : b.x1 - b.x0; }
 static inline int64_t box_height(box b) { return box_empty(b) ? 0 : b.y1 - b.y0; }
 static inline int64_t box_cells(box b) { return box_width(b) * box_height(b); }
@@ -28,7 +30,7 @@ static inline box box_shift(box b, int64_t dx, int64_t dy)
     return box_make(b.x0 + dx, b.x1 + dx, b.y0 + dy, b.y1 + dy);
 }
 
-static inline box box_intersect(box a, box b)
+LINKAGE_BOTH box box_intersect(box a, box b)
 {
     return box_make(a.x0 > b.x0 ? a.x0 : b.x0, a.x1 < b.x1 ? a.x1 : b.x1,
                     a.y0 > b.y0 ? a.y0 : b.y0, a.y1 < b.y1 ? a.y1 : b.y1);

@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(THREADS)
     const int64_t width = part.x1 - part.x0, height = part.y1 - part.y0, k = blockIdx.x, n = gridDim.x;
     if (width > height) part.x0 += width * k / n, part.x1 = m.cells.x0 + width * (k + 1) / n;
     else part.y0 += height * k / n, part.y1 = m.cells.y0 + height * (k + 1) / n;
-    if (part.x0 < part.x1 && part.y0 < part.y1) store_image<4>(m, level, pitch, part, w.epoch);
+    if (!box_empty(part)) store_image<4>(m, level, pitch, part, w.epoch);
 }
 
 } // namespace

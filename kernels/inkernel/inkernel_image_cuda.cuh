@@ -18,11 +18,6 @@ static __device__ __forceinline__ void store_flag_words(uint64_t *to, double u, 
                   epoch << FLAG_WORD_EPOCH_SHIFT | (unsigned)__double2hiint(u));
 }
 
-static __device__ __forceinline__ box cut(const box &a, const box &b)
-{
-    return { max(a.x0, b.x0), min(a.x1, b.x1), max(a.y0, b.y0), min(a.y1, b.y1) };
-}
-
 /* Stores the images of the cells `part` (not empty) of a level with that epoch, by all threads of the block,
  * AT_ONCE cells at a time, because a read takes a trip to L2. A block that has few images waits for its
  * instructions, which no other block has just used, and short code is then faster: 4 cells at a time took .2

@@ -43,7 +43,8 @@ static __device__ __forceinline__ box part_for(const inkernel_inbox &in, const b
     const bool columns = in.ghosts.x1 <= 0 || in.ghosts.x0 >= tile.x1;
     const int reach_x = FORM == STENCIL_BOX || columns ? R : 0,
               reach_y = FORM == STENCIL_BOX || !columns ? R : 0;
-    return cut(in.ghosts, { tile.x0 - reach_x, tile.x1 + reach_x, tile.y0 - reach_y, tile.y1 + reach_y });
+    return box_intersect(in.ghosts, { tile.x0 - reach_x, tile.x1 + reach_x, tile.y0 - reach_y,
+                                      tile.y1 + reach_y });
 }
 
 /* Waits for the flag words of all ghosts that the tile reads, and calls put(inbox, x, y, cell). All threads
@@ -57,7 +58,7 @@ static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const
     for (int i = 0; i < w.inboxes; i++) {
         const inkernel_inbox &in = w.inbox[i];
         const box part = part_for<FORM, R>(in, tile);
-        if (part.x0 >= part.x1 || part.y0 >= part.y1) continue;
+        if (box_empty(part)) continue;
         const unsigned width = (unsigned)(part.x1 - part.x0), all = width * (unsigned)(part.y1 - part.y0);
         for (unsigned first = me; first < all; first += AT_ONCE * threads) {
             uint64_t word[AT_ONCE][PARTS];
@@ -110,16 +111,12 @@ static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, co
                                                           const inkernel_size &own, const box &cells,
                                                           int64_t x, int64_t y)
 {
-    inkernel_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0 };
+    const box whole = { x, x + boxes.width_cells, y, y + boxes.height_cells };
+    inkernel_place p = { box_intersect(cells, whole), false, 0 };
     const bool edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
-    for (int i = 0; edge && i < w.images; i++) {
-        const box part = cut(p.tile, w.image[i].cells);
-        if (part.x0 < part.x1 && part.y0 < part.y1) p.images |= 1u << i;
-    }
-    for (int i = 0; edge && i < w.inboxes; i++) {
-        const box part = part_for<FORM, R>(w.inbox[i], p.tile);
-        p.beside |= part.x0 < part.x1 && part.y0 < part.y1;
-    }
+    for (int i = 0; edge && i < w.images; i++)
+        if (!box_empty(box_intersect(p.tile, w.image[i].cells))) p.images |= 1u << i;
+    for (int i = 0; edge && i < w.inboxes; i++) p.beside |= !box_empty(part_for<FORM, R>(w.inbox[i], p.tile));
     return p;
 }
 
@@ -132,7 +129,8 @@ static __device__ __forceinline__ void finish(const inkernel_place &p, const ink
     __syncthreads(); /* the tile is in next */
     for (unsigned left = p.images; left != 0; left &= left - 1) {
         const inkernel_image &m = w.image[__ffs((int)left) - 1];
-        store_image<AT_ONCE>(m, next, pitch, cut(p.tile, m.cells), (w.epoch + 1) % INKERNEL_EPOCHS);
+        store_image<AT_ONCE>(m, next, pitch, box_intersect(p.tile, m.cells),
+                             (w.epoch + 1) % INKERNEL_EPOCHS);
     }
 }
 
