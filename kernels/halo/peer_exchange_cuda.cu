@@ -34,11 +34,7 @@ struct side {
 };
 
 struct link {
-    void *there[2];
-    const void *here[2];
-    uint64_t *flag_there;
-    const uint64_t *flag_here;
-    uint64_t *done;
+    device_link given;
     side send, receive;
     int64_t part_bytes;
     unsigned chunks;                            /* of a part */
@@ -83,7 +79,7 @@ __device__ __forceinline__ void send(const link &l, const U *field, unsigned par
     };
     load();
     const uint64_t exchange = done / (2 * l.blocks);
-    U *const inbox = (U *)l.there[exchange & 1];
+    U *const inbox = (U *)l.given.there[exchange & 1];
     for (uint64_t arrived = exchange * l.chunks + 1;; arrived++) {
         from += chunk_units<U>;
         while (i < min(from, to)) {
@@ -95,7 +91,8 @@ __device__ __forceinline__ void send(const link &l, const U *field, unsigned par
         }
         __syncthreads();
         const bool last = from >= to;
-        if (threadIdx.x == 0) flag_release(l.flag_there + part, last ? (exchange + 1) * l.chunks : arrived);
+        if (threadIdx.x == 0)
+            flag_release(l.given.flag_there + part, last ? (exchange + 1) * l.chunks : arrived);
         if (last) return;
     }
 }
@@ -103,12 +100,12 @@ __device__ __forceinline__ void send(const link &l, const U *field, unsigned par
 template <typename U>
 __device__ __forceinline__ void receive(const link &l, U *field, unsigned part, uint64_t exchange)
 {
-    const U *const inbox = (const U *)l.here[exchange & 1];
+    const U *const inbox = (const U *)l.given.here[exchange & 1];
     int64_t from, to;
     units_of<U>(l, l.receive, part, &from, &to);
     for (uint64_t arrived = exchange * l.chunks; arrived < (exchange + 1) * l.chunks; arrived++) {
         if (threadIdx.x == 0)
-            while (flag_acquire(l.flag_here + part) <= arrived) {}
+            while (flag_acquire(l.given.flag_here + part) <= arrived) {}
         __syncthreads();
         const int64_t end = min(from + chunk_units<U>, to);
         for (int64_t i = from + threadIdx.x; i < end; i += UNROLL * THREADS) {
@@ -135,7 +132,7 @@ __global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __gri
         k++;
     const link &l = all.of[k];
     programmatic_wait();
-    const uint64_t done = *(volatile uint64_t *)l.done;
+    const uint64_t done = *(volatile uint64_t *)l.given.done;
     const unsigned part = blockIdx.x - (sends ? l.send_first : l.receive_first);
     if (sends) {
         if (l.send.vectors) send(l, (const vector *)field, part, done);
@@ -146,7 +143,7 @@ __global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __gri
         else receive(l, field, part, exchange);
         __syncthreads(); /* all threads have read `done` */
     }
-    if (threadIdx.x == 0) atomicAdd(reinterpret_cast<unsigned long long *>(l.done), 1ull);
+    if (threadIdx.x == 0) atomicAdd(reinterpret_cast<unsigned long long *>(l.given.done), 1ull);
 }
 
 /* ---- host side ---- */
@@ -179,11 +176,7 @@ int peer_exchange_cuda(device *d, const field_shape *f, void *field, const devic
             const int64_t bytes = box_cells(g->send) * (int64_t)sizeof(T), most = DEVICE_LINK_PARTS_MAX;
             const int64_t wanted = (bytes + PART_BYTES - 1) / PART_BYTES;
             const int64_t parts = wanted < 1 ? 1 : wanted < most ? wanted : most;
-            for (int turn = 0; turn < 2; turn++)
-                l->there[turn] = g->there[turn], l->here[turn] = g->here[turn];
-            l->flag_there = g->flag_there;
-            l->flag_here = g->flag_here;
-            l->done = g->done;
+            l->given = *g;
             l->send = side_of<T>(f, g->send);
             l->receive = side_of<T>(f, g->receive);
             l->part_bytes =
