@@ -30,7 +30,6 @@ struct tiles_entry {
     unsigned first_block;
     unsigned columns, rows; /* of tiles */
     unsigned bands;         /* 1 <= bands <= rows; they differ by one row of tiles at most */
-    int source;             /* index of the box in the caller's list, empty ones counted */
 };
 
 struct tiles {
@@ -65,7 +64,6 @@ static inline tiles tiles_make(const box *boxes, int count, int64_t align_cells,
         const int64_t strip = TILES_STRIP, across = columns < strip ? columns : strip;
         const int64_t bands = (wave + across / 2) / across;
         e->bands = (unsigned)(bands < 1 ? 1 : bands > rows ? rows : bands);
-        e->source = i;
         assert(columns <= INT32_MAX && rows <= INT32_MAX / columns);
         blocks += columns * rows;
         assert(blocks <= INT32_MAX); /* the grid's limit: 2^31 tiles hold more cells than any GPU's memory */
