@@ -31,10 +31,6 @@ template <int LATER> static __device__ __forceinline__ void async_copy_wait()
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
-static __device__ __forceinline__ void async_copy_wait_all()
-{
-    asm volatile("cp.async.wait_all;" ::: "memory");
-}
 
 /* ---- bulk copies (sm_90 and newer), and the mbarriers that count their bytes: one thread requests
  * kilobytes. Both ends of a copy and its length are multiples of 16 bytes. A barrier's first phase ends when

@@ -107,7 +107,7 @@ template <typename S> struct ring_rows {
         if (threadIdx.y == 0)
             for (int s = 0; s < S::FIRST; s++) ask(s, s, from + s * S::B * pitch_bytes);
         if (!S::AT_ONCE) return;
-        async_copy_wait_all();
+        async_copy_wait<0>();
         __syncthreads();
     }
     __device__ __forceinline__ void ask(int step, int slot, const char *row, unsigned = 0) const
