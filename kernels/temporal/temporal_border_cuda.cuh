@@ -307,6 +307,6 @@ static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), P
         }
         item += item < parts.alone ? parts.items : parts.warps - parts.alone;
     }
-    if constexpr (CHANGE) raise_by_shuffles(change, most);
+    if constexpr (CHANGE) change_raise(change, most);
     wait_for_others();
 }

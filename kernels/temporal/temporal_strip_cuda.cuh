@@ -112,17 +112,6 @@ template <typename T> static __device__ __forceinline__ T *apart(T *p, int64_t b
     return reinterpret_cast<T *>(reinterpret_cast<uintptr_t>(p) + (uintptr_t)bytes);
 }
 
-/* change_raise by shuffles of the pattern in memory: with change_raise's reduction a block of 12 steps takes
- * 7 registers more and 1.4 % more time. */
-template <typename BITS>
-static __device__ __forceinline__ void raise_by_shuffles(unsigned long long *norm, BITS bits)
-{
-    unsigned long long most = cell_abs_bits(change_value(bits));
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_down_sync(~0u, most, apart));
-    if (threadIdx.x % 32 == 0) atomicMax(norm, most);
-}
-
 /* The next kernel needs both kernels of this pass. One warp waits for the other kernel; the rest exit and
  * free the SM. (On an H100 a stream or graph waits for both without it, but no document says so.) */
 static __device__ __forceinline__ void wait_for_others()
@@ -354,6 +343,6 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     for (int row = 0; row < S::AHEAD; row++) s.ask(row);
 #pragma unroll 1
     for (int row = 0; row < rows; row += UNROLL) s.template steps<UNROLL>(row);
-    if constexpr (CHANGE) raise_by_shuffles(change, s.change);
+    if constexpr (CHANGE) change_raise(change, s.change);
     wait_for_others();
 }
