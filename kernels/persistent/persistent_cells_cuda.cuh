@@ -95,7 +95,7 @@ template <typename T> struct persistent_arguments {
     int steps, steps_between;
     int rows_beyond; /* of the halo beyond a cut side; 0: rows are not cut */
     void *given, *given_there[2];      /* exchanged cells: here, at the ranks above and below; NULL: none */
-    unsigned *flags, *flags_there[2];
+    uint64_t *flags, *flags_there[2];
     unsigned *numbers; /* the last exchange's number; the launch's blocks that have ended */
     unsigned long long *change;
 };
@@ -287,13 +287,6 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_cells {
         if constexpr (FIRST + ROWS < K) take_words<FIRST + ROWS>(number);
     }
 
-    static __device__ __forceinline__ void raise(unsigned *flags, int which, unsigned number)
-    {
-        asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(flags + which * PERSISTENT_FLAG_WORDS),
-                     "r"(number)
-                     : "memory");
-    }
-
     /* Raises the flags: all cells that the block has given are visible. */
     __device__ __forceinline__ void raise_flags(unsigned number) const
     {
@@ -303,15 +296,15 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_cells {
                    below = c.flags_there[1] && tile_y == c.tiles_y - 1;
         __syncthreads();
         if (threadIdx.x > 0) return;
+        uint64_t *const flag = c.flags + blockIdx.x * PERSISTENT_FLAG_WORDS;
         if (!above && !below) {
-            unsigned *const flag = c.flags + blockIdx.x * PERSISTENT_FLAG_WORDS;
-            asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(number) : "memory");
+            asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"((uint64_t)number) : "memory");
             return;
         }
-        __threadfence_system();
-        raise(c.flags, (int)blockIdx.x, number);
-        if (above) raise(c.flags_there[0], tiles + c.tiles_x + tile_x, number);
-        if (below) raise(c.flags_there[1], tiles + tile_x, number);
+        flag_fence();
+        flag_set(flag, number);
+        if (above) flag_set(c.flags_there[0] + (tiles + c.tiles_x + tile_x) * PERSISTENT_FLAG_WORDS, number);
+        if (below) flag_set(c.flags_there[1] + (tiles + tile_x) * PERSISTENT_FLAG_WORDS, number);
     }
 
     /* Waits for one of the nine tiles around and including this one, if it exists. */
@@ -328,13 +321,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_cells {
         int flag = persistent_wrapped(tile_y, c.tiles_y) * c.tiles_x + tile_x;
         if (c.rows_beyond > 0 && tile_y < 0) flag = tiles + tile_x;
         if (c.rows_beyond > 0 && tile_y >= c.tiles_y) flag = tiles + c.tiles_x + tile_x;
-        unsigned there;
-        do
-            asm volatile("ld.acquire.sys.global.u32 %0, [%1];"
-                         : "=r"(there)
-                         : "l"(c.flags + flag * PERSISTENT_FLAG_WORDS)
-                         : "memory");
-        while ((int)(there - number) < 0); /* a flag may be one ahead */
+        /* a flag may be one ahead */
+        while ((int)((unsigned)flag_acquire(c.flags + flag * PERSISTENT_FLAG_WORDS) - number) < 0) {}
     }
 
     __device__ __forceinline__ void take_cells(unsigned number)

@@ -75,7 +75,7 @@ int persistent_pass_cuda(device *d, const persistent_call *c, device_stream *s)
     assert(prepared.nx == f->nx && prepared.ny == f->ny && c->next != c->cur && c->steps > 0);
     assert((p->rows_beyond > 0) == (m->above || m->below));
     const auto at = [](void *memory, size_t bytes) { /* NULL: there is no such rank */
-        return memory ? (unsigned *)((char *)memory + bytes) : nullptr;
+        return memory ? (char *)memory + bytes : nullptr;
     };
     return device_cuda_checked(by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
@@ -91,9 +91,10 @@ int persistent_pass_cuda(device *d, const persistent_call *c, device_stream *s)
         a.steps = c->steps, a.steps_between = p->steps_between;
         a.rows_beyond = p->rows_beyond;
         a.given = m->here, a.given_there[0] = m->above, a.given_there[1] = m->below;
-        a.flags = at(m->here, p->flags_at);
-        a.flags_there[0] = at(m->above, p->flags_at), a.flags_there[1] = at(m->below, p->flags_at);
-        a.numbers = at(m->here, p->numbers_at);
+        a.flags = (uint64_t *)at(m->here, p->flags_at);
+        a.flags_there[0] = (uint64_t *)at(m->above, p->flags_at);
+        a.flags_there[1] = (uint64_t *)at(m->below, p->flags_at);
+        a.numbers = (unsigned *)at(m->here, p->numbers_at);
         a.change = (unsigned long long *)c->change;
         const bool mirrors = a.ax.low != BOUNDARY_NONE || a.ax.high != BOUNDARY_NONE ||
                              a.ay.low != BOUNDARY_NONE || a.ay.high != BOUNDARY_NONE;

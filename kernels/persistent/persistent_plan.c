@@ -65,7 +65,7 @@ static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t 
     p->step_s = compute_s(t, p->warps, type) +
                 exchange_s(t, (held - own) * (double)dtype_bytes(type), cut) / p->steps_between;
     p->rows_beyond = cut ? p->halo_y : 0;
-    const size_t line = PERSISTENT_FLAG_WORDS * sizeof(unsigned),
+    const size_t line = PERSISTENT_FLAG_WORDS * sizeof(uint64_t),
                  cells = (size_t)(nx * (ny + 2 * p->rows_beyond)),
                  given = 2 * cells * dtype_bytes(type) * (t->flags ? 1 : 2);
     p->flags_at = (given + line - 1) / line * line;

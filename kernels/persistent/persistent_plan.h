@@ -60,7 +60,7 @@ typedef struct persistent_plan {
     int rows_beyond; /* 0: rows are not cut */
     size_t flags_at, numbers_at, bytes;
 } persistent_plan;
-enum { PERSISTENT_FLAG_WORDS = 32 };
+enum { PERSISTENT_FLAG_WORDS = 16 };
 
 /* The plan with the shortest step among those of at most `processors` tiles. False: the registers do not hold
  * the field, or no kernel serves it: a width that is no multiple of a lane's columns, another form. sides:
