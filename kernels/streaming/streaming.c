@@ -112,19 +112,15 @@ static void tell(streaming *s, int event, int64_t number, int stream)
     CALL(s, event_record, s->event[event][number % RING], s->stream[stream]);
 }
 
-/* Copies own cells of rows between the fields and a slot. If both have the same pitch, it is one copy, which
- * includes the gaps between rows. */
+/* Copies own cells of rows between the fields and a slot. */
 static void copy_rows(const visit *v, void *to, int64_t to_pitch, const void *from, int64_t from_pitch,
                       int64_t rows, int stream)
 {
     streaming *s = v->s;
-    const size_t word = dtype_bytes(v->slot.type), row_bytes = (size_t)v->slot.nx * word;
+    const size_t word = dtype_bytes(v->slot.type);
     if (rows <= 0) return;
-    if (to_pitch == from_pitch)
-        CALL(s, copy, to, from, (size_t)((rows - 1) * to_pitch) * word + row_bytes, s->stream[stream]);
-    else
-        CALL(s, copy_rows, to, (size_t)to_pitch * word, from, (size_t)from_pitch * word, row_bytes,
-             (size_t)rows, s->stream[stream]);
+    CALL(s, copy_rows, to, (size_t)to_pitch * word, from, (size_t)from_pitch * word,
+         (size_t)v->slot.nx * word, (size_t)rows, s->stream[stream]);
 }
 
 /* Copies the chunk's rows of level 0 into their slot. Beyond periodic sides they wrap, as often as needed. */

@@ -163,13 +163,8 @@ static void window_case(const problem *p, const answer *a, box w, way by, const 
     for (int k = 0; k < levels; k++) {
         twin *last = &field[at][k];
         copy_cells(&own, last->at[ANSWER], done, &a->shape, a->after[k], w.x0, w.y0);
-        const int64_t low = -own.depth_y, high = own.ny + own.depth_y;
-        if (by == VISITS) { /* rows are copied with the gaps between them */
-            forgive(last, &own, box_make(-own.depth_x, 0, low, high));
-            forgive(last, &own, box_make(own.nx, own.pitch - own.depth_x, low, high));
-        } else if (by == PASSES && sides.x_high.kind == BOUNDARY_PERIODIC) {
+        if (by == PASSES && sides.x_high.kind == BOUNDARY_PERIODIC)
             forgive(last, &own, box_make(own.nx, own.nx + TEMPORAL_OVER, 0, own.ny));
-        }
         assert_same(last, "%s, window %lld..%lld x %lld..%lld, of these %lld..%lld x %lld..%lld, level %d",
                     problem_text(p), (long long)w.x0, (long long)w.x1, (long long)w.y0, (long long)w.y1,
                     (long long)done.x0, (long long)done.x1, (long long)done.y0, (long long)done.y1, -k);
