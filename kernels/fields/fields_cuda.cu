@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(THREADS)
  * are requested before the first is used. The 1 in the launch bounds lets the compiler take the registers for
  * them; without it, it requests few rows at a time, to fit more blocks on an SM. */
 
-enum { PRINT_ROWS = 16, PRINT_AT_ONCE = 8, PRINT_WARPS = THREADS / WARP };
+enum { PRINT_ROWS = 16, PRINT_AT_ONCE = 8 };
 
 constexpr uint64_t GOLDEN = 0x9E3779B97F4A7C15ull; /* the factor of the index in cell_fingerprint */
 
@@ -108,25 +108,22 @@ struct sum_of {
 __device__ __forceinline__ uint64_t pattern(float u) { return __float_as_uint(u); } /* NaN unchanged */
 __device__ __forceinline__ uint64_t pattern(double u) { return (uint64_t)__double_as_longlong(u); }
 
-/* linear: the index of own cell (0,0). A block's warps stand ACROSS side by side, the rest below each other;
- * a thread takes PRINT_ROWS rows, as far apart as there are warps below each other. */
-template <typename T, int ACROSS>
+/* linear: the index of own cell (0,0). A block reads THREADS vectors of PRINT_ROWS rows. */
+template <typename T>
 __global__ void __launch_bounds__(THREADS, 1)
     fingerprint_kernel(const T *own, int64_t pitch, uint64_t nx_global, uint64_t linear, word *result,
                        const __grid_constant__ tiles boxes)
 {
-    constexpr int V = vector_cells<T>, DOWN = PRINT_WARPS / ACROSS;
+    constexpr int V = vector_cells<T>;
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
-    const int warp = threadIdx.x / WARP;
-    x += (warp % ACROSS * WARP + threadIdx.x % WARP) * V;
-    y += warp / ACROSS;
+    x += threadIdx.x * V;
     const T *const first = own + y * pitch + x;
     const uint64_t index = linear + (uint64_t)y * nx_global + (uint64_t)x;
     word all = 0;
     bool by_cell = true;
-    if (x + V <= cells.x1 && y + (PRINT_ROWS - 1) * DOWN < cells.y1) {
-        const uint64_t row_step = GOLDEN * (DOWN * nx_global);
+    if (x + V <= cells.x1 && y + PRINT_ROWS <= cells.y1) {
+        const uint64_t row_step = GOLDEN * nx_global;
         uint64_t k = (index + 1) * GOLDEN;
         const T *row = first;
         by_cell = false;
@@ -134,7 +131,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (int j = 0; j < PRINT_ROWS; j += PRINT_AT_ONCE) {
             T u[PRINT_AT_ONCE][V];
 #pragma unroll
-            for (int i = 0; i < PRINT_AT_ONCE; i++, row += DOWN * pitch) load_once(u[i], row);
+            for (int i = 0; i < PRINT_AT_ONCE; i++, row += pitch) load_once(u[i], row);
 #pragma unroll
             for (int i = 0; i < PRINT_AT_ONCE; i++, k += row_step)
 #pragma unroll
@@ -146,10 +143,9 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     if (by_cell) {
         all = 0;
-        for (int j = 0; j < PRINT_ROWS && y + j * DOWN < cells.y1; j++)
+        for (int j = 0; j < PRINT_ROWS && y + j < cells.y1; j++)
             for (int v = 0; v < V && x + v < cells.x1; v++)
-                all +=
-                    cell_fingerprint(bits_of(first[j * DOWN * pitch + v]), index + j * DOWN * nx_global + v);
+                all += cell_fingerprint(bits_of(first[j * pitch + v]), index + j * nx_global + v);
     }
     join_block<sum_of>(all, result);
 }
@@ -166,20 +162,6 @@ template <typename OF> cudaError_t launch(const OF &of, box cells, uint64_t *res
 template <typename T> const T *own_of(const field_shape *f, const void *field)
 {
     return (const T *)field_at_const(f, field, 0, 0);
-}
-
-template <typename T, int ACROSS>
-cudaError_t fingerprint_launch(const field_shape *f, const void *field, uint64_t nx_global, uint64_t linear,
-                               uint64_t *result, cudaStream_t stream)
-{
-    constexpr int V = vector_cells<T>;
-    const box own = field_own(f);
-    const cudaError_t zeroed = cudaMemsetAsync(result, 0, sizeof *result, stream);
-    const tiles all = tiles_make(&own, 1, V, ACROSS * WARP * V, PRINT_WARPS / ACROSS * PRINT_ROWS);
-    if (zeroed != cudaSuccess || all.blocks == 0) return zeroed;
-    fingerprint_kernel<T, ACROSS><<<all.blocks, THREADS, 0, stream>>>(own_of<T>(f, field), f->pitch,
-                                                                      nx_global, linear, (word *)result, all);
-    return cudaGetLastError();
 }
 
 /* ---- memory patterns: a thread accesses words in pairs, 16 bytes at a time. Wrong words are rare, so each
@@ -265,11 +247,17 @@ int fingerprint_cuda(device *, const field_shape *f, const void *field, int64_t 
                             int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
 {
     const uint64_t linear = (uint64_t)y_first * (uint64_t)nx_global + (uint64_t)x_first;
+    const box own = field_own(f);
+    const cudaStream_t stream = device_cuda_stream(s);
+    const cudaError_t zeroed = cudaMemsetAsync(result, 0, sizeof *result, stream);
     return by_type(f->type, [&](auto cell) {
         using T = decltype(cell);
-        const bool whole = f->nx >= PRINT_WARPS * WARP * vector_cells<T>; /* 4 KiB of a row at once */
-        const auto launch_print = whole ? fingerprint_launch<T, PRINT_WARPS> : fingerprint_launch<T, 1>;
-        return launch_print(f, field, (uint64_t)nx_global, linear, result, device_cuda_stream(s));
+        constexpr int V = vector_cells<T>;
+        const tiles all = tiles_make(&own, 1, V, THREADS * V, PRINT_ROWS); /* 4 KiB of a row at once */
+        if (zeroed != cudaSuccess || all.blocks == 0) return zeroed;
+        fingerprint_kernel<<<all.blocks, THREADS, 0, stream>>>(
+            own_of<T>(f, field), f->pitch, (uint64_t)nx_global, linear, (word *)result, all);
+        return cudaGetLastError();
     });
 }
 
