@@ -42,12 +42,6 @@ struct persistent_tile : persistent_cells<T, R, V, K, SIDES> {
         for (int p = 0; p < PIECES; p++) get_piece<PIECE>(from + p * 32 * PIECE_BYTES, row + p * PIECE);
     }
 
-    /* Ghost i beyond a side, 0 the nearest, from cell i inside the side and the cell before it. */
-    static __device__ __forceinline__ T ghost_of(boundary_kind kind, T value, int i, T cell_i, T cell_before)
-    {
-        return kind == BOUNDARY_NEUMANN ? cell_i : i == 0 ? value : mirror(value, cell_before);
-    }
-
     /* Stores the ghosts beyond a side into the warp's own slot; ends: its R rows at the side. */
     template <bool LOW> __device__ __forceinline__ void put_ghosts(const T (*ends)[V]) const
     {

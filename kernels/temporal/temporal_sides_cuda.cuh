@@ -24,6 +24,14 @@ static inline temporal_axis<T> axis_of(int64_t cells, const boundary_side &low, 
              boundary_mirrors(high.kind) ? high.kind : BOUNDARY_NONE, (T)low.value, (T)high.value };
 }
 
+/* Ghost k beyond a side that mirrors, 0 the nearest, from cell k inside the side and the cell before it. */
+template <typename T>
+static __device__ __forceinline__ T ghost_of(boundary_kind kind, T value, int k, T cell_k, T cell_before)
+{
+    if (kind == BOUNDARY_NEUMANN) return cell_k;
+    return k == 0 ? value : mirror(value, cell_before);
+}
+
 /* A warp's row of 32 V cells, V per lane, widened by the R cells beyond a lane's own at both ends, from up to
  * LANES lanes away. Beyond the warp's ends a lane's own cells take their place. */
 template <int R, typename T, int V>
@@ -88,9 +96,8 @@ template <typename T, int R, int V> struct row_sides {
 /* The sides along y, and the cells that are stored. */
 template <typename T, int R, int V> struct strip_sides {
     static constexpr int NEVER = INT_MAX / 2;
-    int low_at, high_at;  /* number of row 0 and of the first row beyond y_high, if they mirror */
-    bool low_odd, high_odd;
-    T low_value, high_value;
+    temporal_axis<T> axis; /* y */
+    int low_at, high_at; /* number of row 0 and of the first row beyond y_high, if they mirror */
     /* the cells that are stored */
     unsigned stored; /* bit v: the lane's cell v */
     int height;
@@ -100,10 +107,7 @@ template <typename T, int R, int V> struct strip_sides {
     {
         low_at = ay.low != BOUNDARY_NONE && y_first < 0 ? (int)-y_first : -NEVER;
         high_at = ay.high != BOUNDARY_NONE && ay.cells - y_first < rows ? (int)(ay.cells - y_first) : NEVER;
-        low_odd = ay.low == BOUNDARY_DIRICHLET;
-        high_odd = ay.high == BOUNDARY_DIRICHLET;
-        low_value = ay.low_value;
-        high_value = ay.high_value;
+        axis = ay;
         height = stored_rows;
         stored = 0;
 #pragma unroll
@@ -124,11 +128,9 @@ template <typename T, int R, int V> struct strip_sides {
 #pragma unroll
         for (int k = 0; k < R; k++)
 #pragma unroll
-            for (int v = 0; v < V; v++) {
-                T &ghost_cell = queue[R - 1 - k][v];
-                if (!low_odd) ghost_cell = queue[R + k][v];
-                else ghost_cell = k == 0 ? low_value : mirror(low_value, queue[R + k - 1][v]);
-            }
+            for (int v = 0; v < V; v++)
+                queue[R - 1 - k][v] =
+                    ghost_of(axis.low, axis.low_value, k, queue[R + k][v], queue[R + k - 1][v]);
     }
 
     /* Makes the arriving row, ghost row `ghost_row` beyond y_high; the queue has the 2R rows above it. */
@@ -139,11 +141,9 @@ template <typename T, int R, int V> struct strip_sides {
         for (int k = 0; k < R; k++)
             if (k == ghost_row)
 #pragma unroll
-                for (int v = 0; v < V; v++) {
-                    if (!high_odd) row[v] = queue[2 * R - 1 - 2 * k][v];
-                    else
-                        row[v] = k == 0 ? high_value : mirror(high_value, queue[(Q - 2 * k) % Q][v]);
-                }
+                for (int v = 0; v < V; v++)
+                    row[v] = ghost_of(axis.high, axis.high_value, k, queue[Q - 1 - 2 * k][v],
+                                      queue[(Q - 2 * k) % Q][v]);
     }
 
     __device__ __forceinline__ bool stores(unsigned out, int v) const
