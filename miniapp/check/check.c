@@ -107,9 +107,9 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
         if (speaks) check_part_begin(c, head);
         whole = trial_round(c);
         c->found.rounds += whole;
-        if (!whole && (c->ask->level != CHECK_SOAK || c->round == 0))
+        if (c->mine.asked && (c->ask->level != CHECK_SOAK || c->round == 0))
             sentence_set(&c->found.why, "stopped by a signal in round %d", c->round + 1);
-        if (!speaks || (!whole && !c->found.why.text[0])) continue;
+        if (!speaks || !(whole || c->found.why.text[0] || c->found.wrong > 0)) continue;
         check_judge(&c->found, r, &v);
         json_t *o = json_deep_copy(head);
         json_object_set_new(o, "check", check_record(c, &v));
@@ -179,6 +179,7 @@ static void check_open(check *c, const topology *top, device *d, const check_req
                   .begin_s = begin_s,
                   .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
+    c->now_s = trial_tell(c, timer_now_s() - begin_s);
     bench_create(&c->bench, &c->rungs, d, &c->world);
     if (d->kind == DEVICE_CUDA) (void)bench_link_unaware(&c->world, d); /* by all, before pairs ask */
     gather_ranks(c);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cmd.h"
@@ -281,13 +282,15 @@ static const struct part {
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* WEFT_FAULT=slow_trials:SECONDS: by this clock each trial takes that long, and nothing else any time. */
+/* WEFT_FAULT=slow_trials:SECONDS: by this clock each trial takes that long, in later rounds longer by
+ * WEFT_FAULT_PERCENT, and nothing else any time. */
 static double seconds_so_far(const check *c)
 {
-    static int tried;
+    static double trials_s;
     const int trial_s = fault_asked("slow_trials");
-    tried++;
-    return trial_s > 0 ? tried * trial_s : timer_now_s() - c->begin_s;
+    const char *percent = c->round > 0 ? getenv("WEFT_FAULT_PERCENT") : NULL;
+    trials_s += trial_s * (1 + (percent ? atof(percent) : 0) / 100);
+    return trial_s > 0 ? trials_s : timer_now_s() - c->begin_s;
 }
 
 static bool try_item(check *c, const struct part *t, int item)
@@ -304,8 +307,10 @@ static bool try_item(check *c, const struct part *t, int item)
     c->mine.asked = asked;
     report(c);
     const double now_s = trial_tell(c, c->mine.asked ? -1 : seconds_so_far(c));
-    if (now_s >= 0) c->now_s = now_s;
-    return now_s >= 0;
+    if (now_s < 0) return false;
+    c->longest_s = fmax(c->longest_s, now_s - c->now_s);
+    c->now_s = now_s;
+    return true;
 }
 
 bool trial_round(check *c)
@@ -323,7 +328,8 @@ bool trial_round(check *c)
         if (items[k] > 0 && (c->ask->level != CHECK_SOAK || c->round == 0 || k == 0))
             (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, t->items);
         for (int i = 0; i < items[k] && more; i++) {
-            if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
+            if (c->round > 0 && c->now_s + c->longest_s > c->limit_s) more = false;
+            else if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
             else {
                 trial_left_out(c, "no time for %d of %d %s", items[k] - i, items[k], t->items);
                 items[k] = i;

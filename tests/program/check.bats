@@ -141,3 +141,10 @@ slow() { # fault [ranks]
     [[ "$(of_check .not_tried)" == *"no time for "*" of 28 trials of ranks by themselves"* ]]
     expect rounds 2 "$(wc -l <check.jsonl)"
 }
+
+@test "trials that take longer in the second round than it was given time for: it ends in time and counts for nothing" {
+    weft=$weft_sanitize WEFT_FAULT=slow_trials:1 WEFT_FAULT_PERCENT=200 check 4
+    grep -q '^weft: round 2, ' <<<"$output"
+    expect "status, rounds" "4 1" "$status $(wc -l <check.jsonl)"
+    expect "a round that ended in time" true "$(of_check '.now_s <= 30')"
+}
