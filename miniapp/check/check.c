@@ -83,13 +83,12 @@ static const struct {
 
 /* Rank 0: is there another round? Three tell the noise of rounds; on a host, whose cores others use too, the
  * order within seven tells who is slow. A quick check has no more of them: the second one, which verifies
- * less, begins while there are four fifths of the time of the first, a later one while there is twice its
- * own. */
+ * less, takes at most four fifths of the time of the first. */
 static bool goes_on(const check *c)
 {
     const bool quick = c->ask->level == CHECK_QUICK;
     const int done = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? 3 : 7;
-    const double end_s = c->now_s + c->repeats_s * (!quick ? 1 : done > 1 ? 2 : 0.8);
+    const double end_s = c->now_s + c->repeats_s * (quick && done == 1 ? 0.8 : 1);
     if (c->ask->level == CHECK_SOAK) return end_s < c->ask->time_s;
     if (quick && (c->found.wrong > 0 || done == enough)) return false;
     if (isfinite(c->limit_s)) return end_s <= c->limit_s;
@@ -187,14 +186,6 @@ static void check_open(check *c, const topology *top, device *d, const check_req
     if (d->kind == DEVICE_HOST) trial_left_out(c, "GPUs: this is a check of the host");
 }
 
-static void check_close(check *c)
-{
-    check_findings_destroy(&c->found);
-    bench_destroy(&c->bench);
-    bench_world_destroy(&c->world);
-    MPI_CHECK(ranks_free(&c->reports));
-}
-
 /* By rank 0. 0, or the exit status with a sentence in why. A reference of another GPU is not used. */
 static int may_begin(const check_request *ask, const device *d, check_reference *r, sentence *why)
 {
@@ -224,7 +215,10 @@ static int check_device(topology *top, device *d, const check_request *ask, int 
     check_open(&c, top, d, ask, begin_s);
     watchdog_start(ask->stall_limit_s, true);
     status = run_rounds(&c, head, &r);
-    check_close(&c);
+    check_findings_destroy(&c.found);
+    bench_destroy(&c.bench);
+    bench_world_destroy(&c.world);
+    MPI_CHECK(ranks_free(&c.reports));
     json_decref(head);
     free(command);
     return status;

@@ -49,7 +49,7 @@ void trial_left_out(check *c, const char *format, ...)
 {
     sentence *s = &c->found.not_tried, what;
     va_list args;
-    if (c->top->rank != 0 || c->round > 0) return;
+    if (c->round > 0) return;
     va_start(args, format);
     sentence_set_list(&what, format, args);
     va_end(args);
@@ -148,9 +148,9 @@ static int rounds_of(int n) { return n < 2 ? 0 : n - 1 + n % 2; }
 
 int trial_partner(int n, int round, int one)
 {
-    const int last = n + n % 2 - 1; /* its seat stays, and is empty where n is odd; the others go round a
-                                     * circle of as many */
-    if (round >= rounds_of(n)) return -1;
+    const int last = rounds_of(n); /* its seat stays, and is empty where n is odd; the others go round a
+                                    * circle of as many */
+    if (round >= last) return -1;
     const int other = one == last    ? round
                       : one == round ? last
                                      : (2 * round - one + 2 * last) % last;
