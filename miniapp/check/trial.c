@@ -276,11 +276,12 @@ static const struct part {
     { "trials of ranks by themselves", 0.30, false, count_own, try_own },
     { "rounds of pairs", 0.34, false, count_pairs, try_pairs },
     { "rounds of pairs of hosts", 0.36, false, count_hosts, try_hosts },
-    { "fillings of memory", INFINITY, true, NULL, try_patterns },
-    { "trials of files", INFINITY, true, NULL, try_files },
+    { "fillings of memory", 0.50, true, NULL, try_patterns },
+    { "trials of files", 0.50, true, NULL, try_files },
     { "trials of all ranks together", 0.50, true, count_job, try_job },
 };
 enum { PARTS = sizeof parts / sizeof *parts };
+static const double later_until = 0.9; /* trials of later rounds end by then; the page takes time, too */
 
 /* WEFT_FAULT=slow_trials:SECONDS: by this clock each trial takes that long, in later rounds longer by
  * WEFT_FAULT_PERCENT, and nothing else any time. */
@@ -328,7 +329,7 @@ bool trial_round(check *c)
         if (items[k] > 0 && (c->ask->level != CHECK_SOAK || c->round == 0 || k == 0))
             (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, t->items);
         for (int i = 0; i < items[k] && more; i++) {
-            if (c->round > 0 && c->now_s + c->longest_s > c->limit_s) more = false;
+            if (c->round > 0 && c->now_s + c->longest_s > later_until * c->limit_s) more = false;
             else if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
             else {
                 trial_left_out(c, "no time for %d of %d %s", items[k] - i, items[k], t->items);
