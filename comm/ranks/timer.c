@@ -58,7 +58,7 @@ timer_spread timer_over_ranks(double mine, MPI_Comm comm)
     return of;
 }
 
-static int ascending(const void *a, const void *b)
+int timer_ascending(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -74,7 +74,7 @@ static double percentile(const double *sorted, size_t count, size_t percent)
 timer_percentiles timer_percentiles_of(double *samples, size_t count)
 {
     if (count == 0) return (timer_percentiles){ NAN, NAN, NAN, NAN, NAN, NAN, 0 };
-    qsort(samples, count, sizeof *samples, ascending);
+    qsort(samples, count, sizeof *samples, timer_ascending);
     double sum = 0.0;
     for (size_t i = 0; i < count; i++) sum += samples[i];
     return (timer_percentiles){ .min = samples[0],

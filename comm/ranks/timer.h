@@ -35,6 +35,7 @@ typedef struct timer_percentiles {
     double min, p50, p90, p99, max, mean;
     size_t count;
 } timer_percentiles;
+int timer_ascending(const void *a, const void *b); /* for qsort: of doubles */
 /* Sorts the samples in place; count 0 gives all NaN. */
 timer_percentiles timer_percentiles_of(double *samples, size_t count);
 

@@ -107,9 +107,9 @@ static int run_rounds(check *c, const json_t *head, const check_reference *r)
         if (speaks) check_part_begin(c, head);
         whole = trial_round(c);
         c->found.rounds += whole;
-        if (!whole && (c->ask->level != CHECK_SOAK || c->round == 0))
+        if (c->mine.asked && (c->ask->level != CHECK_SOAK || c->round == 0))
             sentence_set(&c->found.why, "stopped by a signal in round %d", c->round + 1);
-        if (!speaks || (!whole && !c->found.why.text[0])) continue;
+        if (!speaks || !(whole || c->found.why.text[0] || c->found.wrong > 0)) continue;
         check_judge(&c->found, r, &v);
         json_t *o = json_deep_copy(head);
         json_object_set_new(o, "check", check_record(c, &v));
@@ -182,16 +182,9 @@ static void check_open(check *c, const topology *top, device *d, const check_req
     bench_create(&c->bench, &c->rungs, d, &c->world);
     if (d->kind == DEVICE_CUDA) (void)bench_link_unaware(&c->world, d); /* by all, before pairs ask */
     gather_ranks(c);
+    c->now_s = trial_tell(c, timer_now_s() - begin_s); /* the start counts for no trial */
     if (top->ranks == 1) trial_left_out(c, "pairs of ranks: there is one rank");
     if (d->kind == DEVICE_HOST) trial_left_out(c, "GPUs: this is a check of the host");
-}
-
-static void check_close(check *c)
-{
-    check_findings_destroy(&c->found);
-    bench_destroy(&c->bench);
-    bench_world_destroy(&c->world);
-    MPI_CHECK(ranks_free(&c->reports));
 }
 
 /* By rank 0. 0, or the exit status with a sentence in why. A reference of another GPU is not used. */
@@ -223,7 +216,10 @@ static int check_device(topology *top, device *d, const check_request *ask, int 
     check_open(&c, top, d, ask, begin_s);
     watchdog_start(ask->stall_limit_s, true);
     status = run_rounds(&c, head, &r);
-    check_close(&c);
+    check_findings_destroy(&c.found);
+    bench_destroy(&c.bench);
+    bench_world_destroy(&c.world);
+    MPI_CHECK(ranks_free(&c.reports));
     json_decref(head);
     free(command);
     return status;

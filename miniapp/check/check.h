@@ -5,10 +5,11 @@
  * first; then each reports to rank 0, which writes what it hears to the part of the record at once, so that a
  * death loses nothing.
  *
- * A quick check ends within its limit, start-up included, whatever the number of ranks. In the first round an
- * item begins only while its part has time. One that does not begin is not tried in later rounds either, so
- * that all rounds have the same figures. All ranks decide alike, by rank 0's clock at the end of the last
- * trial.
+ * A quick check ends within its limit, start-up included, whatever the number of ranks and the load. In the
+ * first round an item begins only while its part has time. One that does not begin is not tried in later
+ * rounds either, so that all rounds have the same figures. A later round ends where the longest trial so far
+ * would end too late, and counts only if bits were wrong. All ranks decide alike, by rank 0's clock at the
+ * end of the last trial.
  *
  * A signal to any rank ends a check between two trials. A rank that stands still is told by the run's
  * watchdog: each rank says in which trial it is. A rank that dies is the launcher's to end the others for. */
@@ -76,16 +77,17 @@ typedef struct check {
     trial_report mine;    /* of the trial under way */
     double begin_s;       /* when the program started */
     double limit_s;       /* of a quick check; INFINITY: all items of all rounds begin */
-    double now_s;         /* since the start, the same on all ranks */
+    double now_s;         /* since the start, the same on all ranks, as is the next */
+    double longest_s;     /* of all trials */
     double repeats_s;     /* of this round, without what the next one leaves out */
 } check;
 
 /* All parts of a round; a line on stderr says which one begins, of a soak once a round. False on all ranks:
- * an end was asked for. Collective, as is the next. */
+ * an end was asked for, or time is over. Collective, as is the next. */
 bool trial_round(check *c);
 /* Rank 0's number for all, who sleep until it comes. */
 double trial_tell(check *c, double number);
-/* Rank 0's, in the first round: what is not tried, and why. */
+/* In the first round: what is not tried, and why; rank 0's is told. */
 __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
 /* Sets rate and noise of a point that was measured on that device. */
 void trial_rate(check_figure *f, const bench_point *p, device_kind kind);

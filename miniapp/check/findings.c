@@ -115,17 +115,17 @@ void check_add_evidence(check_verdict *v, check_like like, double factor)
 
 static bool read_rates(json_t *rates, check_reference *out, json_error_t *error)
 {
-    bool ok = true;
     for (int l = 0; l < CHECK_LIKES; l++) {
         json_t *const rate = json_object_get(rates, check_likes[l].key);
-        ok = ok && (!rate || json_unpack_ex(rate, error, 0, "{s:F, s:F, s:i}", "low", &out->low[l], "high",
-                                            &out->high[l], "machines", &out->machines[l]) == 0);
-        if (ok && rate && !(out->low[l] > 0 && out->high[l] >= out->low[l])) {
-            snprintf(error->text, sizeof error->text, "%s: allowed is 0 < low <= high", check_likes[l].key);
-            ok = false;
-        }
+        if (!rate) continue;
+        if (json_unpack_ex(rate, error, 0, "{s:F, s:F, s:i}", "low", &out->low[l], "high", &out->high[l],
+                           "machines", &out->machines[l]) != 0)
+            return false;
+        if (out->low[l] > 0 && out->high[l] >= out->low[l]) continue;
+        snprintf(error->text, sizeof error->text, "%s: allowed is 0 < low <= high", check_likes[l].key);
+        return false;
     }
-    return ok;
+    return true;
 }
 
 bool check_reference_read(const char *path, check_reference *out, sentence *why)
@@ -158,7 +158,7 @@ void check_judge_by_reference(const check_findings *f, const check_reference *r,
     for (check_row *row = v->row; row < v->row + CHECK_LIKES; row++) {
         const check_part part = check_likes[row->like].part;
         const double low = r->low[row->like], high = r->high[row->like];
-        const bool all = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
+        const bool all = part != CHECK_GPU && part != CHECK_LINK;
         if (r->machines[row->like] == 0 || (all && (r->ranks != f->ranks || r->hosts != f->hosts))) continue;
         row->reference = sqrt(low * high);
         row->is_judged =

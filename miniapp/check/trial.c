@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cmd.h"
@@ -48,7 +49,7 @@ void trial_left_out(check *c, const char *format, ...)
 {
     sentence *s = &c->found.not_tried, what;
     va_list args;
-    if (c->top->rank != 0 || c->round > 0) return;
+    if (c->round > 0) return;
     va_start(args, format);
     sentence_set_list(&what, format, args);
     va_end(args);
@@ -147,9 +148,9 @@ static int rounds_of(int n) { return n < 2 ? 0 : n - 1 + n % 2; }
 
 int trial_partner(int n, int round, int one)
 {
-    const int last = n + n % 2 - 1; /* its seat stays, and is empty where n is odd; the others go round a
-                                     * circle of as many */
-    if (round >= rounds_of(n)) return -1;
+    const int last = rounds_of(n); /* its seat stays, and is empty where n is odd; the others go round a
+                                    * circle of as many */
+    if (round >= last) return -1;
     const int other = one == last    ? round
                       : one == round ? last
                                      : (2 * round - one + 2 * last) % last;
@@ -275,19 +276,22 @@ static const struct part {
     { "trials of ranks by themselves", 0.30, false, count_own, try_own },
     { "rounds of pairs", 0.34, false, count_pairs, try_pairs },
     { "rounds of pairs of hosts", 0.36, false, count_hosts, try_hosts },
-    { "fillings of memory", INFINITY, true, NULL, try_patterns },
-    { "trials of files", INFINITY, true, NULL, try_files },
+    { "fillings of memory", 0.50, true, NULL, try_patterns },
+    { "trials of files", 0.50, true, NULL, try_files },
     { "trials of all ranks together", 0.50, true, count_job, try_job },
 };
 enum { PARTS = sizeof parts / sizeof *parts };
+static const double later_until = 0.9; /* trials of later rounds end by then; the page takes time, too */
 
-/* WEFT_FAULT=slow_trials:SECONDS: by this clock each trial takes that long, and nothing else any time. */
+/* WEFT_FAULT=slow_trials:SECONDS: by this clock each trial takes that long, in later rounds longer by
+ * WEFT_FAULT_PERCENT, and nothing else any time. */
 static double seconds_so_far(const check *c)
 {
-    static int tried;
+    static double trials_s;
     const int trial_s = fault_asked("slow_trials");
-    tried++;
-    return trial_s > 0 ? tried * trial_s : timer_now_s() - c->begin_s;
+    const char *percent = c->round > 0 ? getenv("WEFT_FAULT_PERCENT") : NULL;
+    trials_s += trial_s * (1 + (percent ? atof(percent) : 0) / 100);
+    return trial_s > 0 ? trials_s : timer_now_s() - c->begin_s;
 }
 
 static bool try_item(check *c, const struct part *t, int item)
@@ -304,8 +308,10 @@ static bool try_item(check *c, const struct part *t, int item)
     c->mine.asked = asked;
     report(c);
     const double now_s = trial_tell(c, c->mine.asked ? -1 : seconds_so_far(c));
-    if (now_s >= 0) c->now_s = now_s;
-    return now_s >= 0;
+    if (now_s < 0) return false;
+    c->longest_s = fmax(c->longest_s, now_s - c->now_s);
+    c->now_s = now_s;
+    return true;
 }
 
 bool trial_round(check *c)
@@ -323,7 +329,8 @@ bool trial_round(check *c)
         if (items[k] > 0 && (c->ask->level != CHECK_SOAK || c->round == 0 || k == 0))
             (void)cmd_say(0, "round %d, %.1f s: %s", c->round + 1, c->now_s, t->items);
         for (int i = 0; i < items[k] && more; i++) {
-            if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
+            if (c->round > 0 && c->now_s + c->longest_s > later_until * c->limit_s) more = false;
+            else if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
             else {
                 trial_left_out(c, "no time for %d of %d %s", items[k] - i, items[k], t->items);
                 items[k] = i;

@@ -5,6 +5,7 @@
 
 #include "base/cmd.h"
 #include "ranks/check.h"
+#include "ranks/timer.h"
 
 const char *const check_word_name[] = { "delivers", "not judged", "slow", "wrong", "incomplete" };
 const int check_exit_status[] = { 0, CHECK_EXIT_NOT_JUDGED, CHECK_EXIT_FAILED, CHECK_EXIT_FAILED,
@@ -29,8 +30,7 @@ typedef struct unit {
     int round;     /* of a figure that becomes a part of it */
     double best;   /* the logarithm of its best rate, */
     double effect; /* that next to the median of the others', */
-    double usual;  /* the median of its rounds next to the others in the same one, */
-    double error;  /* and the error of that */
+    double usual;  /* and the median of its rounds next to the others in the same one */
     bool low;      /* by more than 3 %, and in nine rounds of ten by a third of its effect: the best one of
                     * a rate that has two levels, as where ranks share a core or do not, may be rare */
     double *x;     /* [columns]: the best of each round, NaN: there is none; then of all rounds */
@@ -44,16 +44,10 @@ typedef struct units {
     int count, columns;
 } units;
 
-static int ascending(const void *pa, const void *pb)
-{
-    const double a = *(const double *)pa, b = *(const double *)pb;
-    return (a > b) - (a < b);
-}
-
 /* Sorts x. */
 static double median_of(double *x, int n)
 {
-    qsort(x, (size_t)n, sizeof *x, ascending);
+    qsort(x, (size_t)n, sizeof *x, timer_ascending);
     return n == 0 ? NAN : (x[(n - 1) / 2] + x[n / 2]) / 2;
 }
 
@@ -65,14 +59,14 @@ static double median_of_others(const double *sorted, int n, double v)
 }
 
 /* How far a remote quantile of Student's distribution exceeds the normal one's. */
-static double few(int n) { return n == 0 ? 0 : 1 + 5.0 / n + 20.0 / n / n; }
+static double few(int n) { return 1 + 5.0 / n + 20.0 / n / n; }
 
 /* Can units of a row be told from its components? A host has several ranks, a rank several pairs. */
 static bool tells(const check_findings *f, check_like like, unit_kind kind)
 {
     const check_part part = check_likes[like].part;
     if (kind == UNIT_COMPONENT) return true;
-    if (part == CHECK_HOST_LINK) return kind == UNIT_HOST && f->hosts > 2;
+    if (part == CHECK_HOST_LINK) return kind == UNIT_HOST;
     if (part == CHECK_LINK) return f->ranks > 2 * f->hosts;
     return part == CHECK_GPU && (kind == UNIT_RANK || f->ranks > f->hosts);
 }
@@ -110,9 +104,8 @@ static int column_of(const units *t, check_like like, int c, double *median)
 
 /* From the median change of a rate next to the others, from one round to the next, and where there are fewer
  * than three of how far repeats scatter; and from how far units scatter. The best of n rounds scatters less
- * than one by about the fourth root of n. The median of nothing is NaN, which fmax leaves out. Returns the
- * error of an effect. */
-static double set_noise(check_row *row, const units *t)
+ * than one by about the fourth root of n. The median of nothing is NaN, which fmax leaves out. */
+static void set_noise(check_row *row, const units *t)
 {
     double *const x = t->scratch, middle;
     int n = 0;
@@ -130,7 +123,7 @@ static double set_noise(check_row *row, const units *t)
     n = column_of(t, row->like, t->columns - 1, &middle);
     for (int i = 0; i < n; i++) x[i] = fabs(x[i] - middle);
     const double scatter = n < 3 ? 0 : 1.4826 * few(n) * median_of(x, n);
-    return fmax(scatter, noise * sqrt(n < 3 ? 2 : 1 + 1.57 / (n - 1)));
+    row->error = fmax(scatter, noise * sqrt(n < 3 ? 2 : 1 + 1.57 / (n - 1)));
 }
 
 /* Sets what the units of a like are next to each other, and the row, which is theirs where they are
@@ -147,9 +140,9 @@ static void put_like(units *t, check_like like, check_row *row)
             if (u->like == like) u->x[c] -= median_of_others(t->scratch, row->count, u->x[c]);
     }
     row->median = exp(row->median);
-    const double error = row->count > 0 ? set_noise(row, t) : NAN;
+    if (row->count > 0) set_noise(row, t);
     if (row->count > 1 && row->rounds >= CHECK_ROUNDS_LEAST)
-        row->smallest = -expm1(-fmax(check_least, t->errors * error));
+        row->smallest = -expm1(-fmax(check_least, t->errors * row->error));
     for (unit *u = t->unit; u < end; u++) {
         if (u->like != like) continue;
         u->effect = u->x[t->columns - 1];
@@ -157,7 +150,6 @@ static void put_like(units *t, check_like like, check_row *row)
         for (int r = 0; r < row->rounds; r++)
             if (!isnan(u->x[r])) t->scratch[rounds++] = u->x[r];
         u->usual = median_of(t->scratch, rounds);
-        u->error = error;
         u->low = row->count > 1 && rounds >= CHECK_ROUNDS_LEAST && u->effect < -check_least &&
                  t->scratch[rounds - 1 - rounds / 10] < fmin(-check_least, u->effect / 3);
         const double best = exp(u->best);
@@ -173,15 +165,15 @@ static units units_create(const check_findings *f, double errors, unit_kind kind
 {
     units t = { f, errors, .columns = f->rounds + 2 }; /* the round under way has figures too */
     int figures = 0;
-    t.unit = CHECK_CALLOC(2 * f->figures + 2, sizeof *t.unit);
+    t.unit = CHECK_CALLOC(2 * f->figures, sizeof *t.unit);
     for (int i = 0; i < f->figures; i++) figures += add_figure(f, &f->figure[i], kind, &t.unit[figures]);
     qsort(t.unit, (size_t)figures, sizeof *t.unit, by_unit);
-    t.x = CHECK_CALLOC((int64_t)figures * t.columns + 3 * f->figures + 2, sizeof *t.x);
+    t.x = CHECK_CALLOC((int64_t)figures * t.columns + 3 * f->figures, sizeof *t.x);
     t.scratch = t.x + (int64_t)figures * t.columns;
+    unit *u = NULL;
     for (int i = 0; i < figures; i++) {
         const unit g = t.unit[i];
-        unit *u = &t.unit[t.count > 0 ? t.count - 1 : 0];
-        if (t.count == 0 || by_unit(&g, u) != 0) {
+        if (!u || by_unit(&g, u) != 0) {
             u = &t.unit[t.count];
             *u = g;
             u->x = t.x + (int64_t)t.count++ * t.columns;
@@ -214,16 +206,15 @@ static void judge_wrong(const check_findings *f, check_verdict *v)
 /* By how many standard deviations a part is low: squares add up over the rows in which it is, so that what
  * one row shows no noisy one hides. By enough, too, where a rank is far below its peers in most rows. The
  * cores of a host are low in several rows, or they were disturbed. */
-static double errors_of(const units *t, const unit *from, const unit *to)
+static double errors_of(const units *t, const check_row *row, const unit *from, const unit *to)
 {
     double errors = 0;
     int low = 0, far = 0;
     for (const unit *u = from; u < to; u++) {
-        far += u->usual < far_below && (u->b >= 0 || u->effect < -check_least);
+        far += u->usual < far_below && u->effect < -check_least;
         low += u->low;
-        if (u->low) errors = hypot(errors, u->effect / u->error);
+        if (u->low) errors = hypot(errors, u->effect / row[u->like].error);
     }
-    if (t->f->rounds < CHECK_ROUNDS_LEAST) return 0;
     if (from->b < 0 && t->f->device == DEVICE_HOST && low < ROWS_LEAST) errors = 0;
     return from->b < 0 && far >= FAR_LEAST && 5 * far >= 3 * (to - from) ? fmax(errors, t->errors) : errors;
 }
@@ -237,17 +228,17 @@ static void judge_slow(const units *t, unit_kind kind, check_verdict *v)
     for (const unit *from = t->unit, *to; from < end; from = to) {
         for (to = from + 1; to < end && to->part == from->part;) to++;
         if (kind == UNIT_COMPONENT && from->b < 0) continue; /* a rank by itself was a unit before */
-        const double errors = errors_of(t, from, to);
+        const double errors = errors_of(t, v->row, from, to);
         if (errors >= t->errors && errors > most) most = errors, worst = from;
     }
     if (!worst) return;
     const check_part part = (check_part[]){ CHECK_HOST, CHECK_GPU, check_likes[worst->like].part }[kind];
     (void)check_suspect_is(v, t->f, part, worst->a, worst->b);
     for (const unit *u = worst; u < end && u->part == worst->part; u++) {
-        const double below = fmin(u->effect, u->usual);
+        const double below = fmin(u->effect, u->usual), errors = below / v->row[u->like].error;
         if (!u->low && u->usual >= far_below) continue;
         check_add_evidence(v, u->like, exp(below));
-        if (below / u->error < surest) surest = below / u->error, s->factor = exp(below);
+        if (errors < surest) surest = errors, s->factor = exp(below);
     }
     if (part == CHECK_LINK && t->f->ranks <= 2 * t->f->hosts) {
         s->confidence /= 3;
@@ -263,7 +254,7 @@ void check_judge(const check_findings *f, const check_reference *r, check_verdic
     for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++) { /* the rows of the last one stay */
         units t = units_create(f, errors, kind);
         for (int l = 0; l < CHECK_LIKES; l++) put_like(&t, (check_like)l, &v->row[l]);
-        if (!v->suspect.name.text[0]) judge_slow(&t, kind, v);
+        if (!v->suspect.name.text[0] && f->rounds >= CHECK_ROUNDS_LEAST) judge_slow(&t, kind, v);
         free(t.x);
         free(t.unit);
     }

@@ -129,7 +129,8 @@ typedef struct check_row {
     double most, least;   /* and the most and the least of these, */
     int least_a, least_b; /* whose the least is */
     double spread;        /* how far a best round next to its peers scatters: of a logarithm */
-    double noise;         /* and as little as is known of it, as a fraction */
+    double noise;         /* and as little as is known of it, as a fraction; */
+    double error;         /* of a best round next to its peers, as a logarithm */
     double smallest;      /* the smallest deviation of one component that would be found; 1: none */
     double reference;     /* the middle of what machines deliver; NaN: none */
     bool is_judged;       /* by the reference, which repeats from machine to machine; of two rounds or more */
