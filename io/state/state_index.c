@@ -209,13 +209,20 @@ state_status state_index_read(const char *path, state_info *s, sentence *why)
     return status;
 }
 
+state_status state_index_head(const char *path, state_info *s)
+{
+    sentence unused;
+    const state_status status = state_index_read(path, s, &unused);
+    state_close(s);
+    return status;
+}
+
 int state_index_end(const char *path, state_info *s)
 {
     struct stat info = { .st_size = 0 };
     char line[TRAILER_BYTES + 1];
     uint32_t structure = 0;
     state_info found;
-    sentence why;
     const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
     const uint64_t at = (uint64_t)info.st_size, rest_at = at + HEAD_BYTES,
@@ -229,9 +236,7 @@ int state_index_end(const char *path, state_info *s)
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     if (code) return code;
-    const bool whole = state_index_read(path, &found, &why) == STATE_OK;
-    state_close(&found);
-    return whole ? 0 : EIO;
+    return state_index_head(path, &found) == STATE_OK ? 0 : EIO;
 }
 
 /* ---- opening ---- */

@@ -29,6 +29,8 @@ int state_structure_crc(const state_info *s, int k, int fd, int64_t bytes, uint3
 /* Reads an index. MISSING: no such file; DAMAGED: no table at its end, or another checksum; IO. s is to be
  * closed in any case. */
 state_status state_index_read(const char *path, state_info *s, sentence *why);
+/* The same without parts, checksums and deck: nothing to be closed. */
+state_status state_index_head(const char *path, state_info *s);
 /* Appends the table to the file that state_index_create made, with the checksum of what is there, fsyncs it
  * and reads it back. 0 or errno. */
 int state_index_end(const char *path, state_info *s);
