@@ -156,9 +156,8 @@ bool saver_finish(saver *v)
 /* That of the deck, else as wide as what is drawn with it. */
 static picture_scale asked_scale(const config *c)
 {
-    return (picture_scale){ .low = c->output.picture_low,
-                            .high = c->output.picture_high,
-                            .fixed = c->output.picture_low < c->output.picture_high };
+    const picture_scale asked = { c->output.picture_low, c->output.picture_high, .fixed = true };
+    return asked.low < asked.high ? asked : PICTURE_SCALE_OF_CELLS;
 }
 
 static state_status open_frames(saver *v, sentence *why)
