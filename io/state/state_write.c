@@ -41,7 +41,6 @@ struct state_writer {
     phase phase;
     bool agreeing; /* the phase's work is done */
     state_request request;
-    state_level level;
     collect *cells; /* NULL: the snapshot is not there yet */
     collect_window window;
     pthread_t thread;
@@ -98,7 +97,7 @@ static bool job_is_done(state_writer *w)
 static bool snapshot_is_there(state_writer *w)
 {
     double held_s = 0;
-    if (w->request.ready && !w->request.ready(w->request.owner, &w->level, &held_s)) return false;
+    if (w->request.ready && !w->request.ready(w->request.owner, &w->request.level, &held_s)) return false;
     w->stats.snapshot_s += held_s;
     w->stats.stall_s += held_s;
     return true;
@@ -108,7 +107,7 @@ static bool snapshot_is_there(state_writer *w)
 static bool windows_are_written(state_writer *w)
 {
     if (!w->cells && !snapshot_is_there(w)) return false;
-    if (!w->cells) w->cells = collect_begin(w->comm, &w->a.s, &w->level, w->a.number);
+    if (!w->cells) w->cells = collect_begin(w->comm, &w->a.s, &w->request.level, w->a.number);
     while (collect_next(w->cells, &w->window)) {
         if (w->window.field == w->a.s.fields) return true;
         if (box_empty(w->window.cells)) continue;
@@ -140,7 +139,7 @@ static void begin_phase(state_writer *w, phase next)
     w->phase = next;
     w->agreeing = w->finished = false;
     memset(w->mine, 0, sizeof w->mine);
-    if (next == WRITE) w->status = attempt_begin(&w->a, &w->level);
+    if (next == WRITE) w->status = attempt_begin(&w->a, &w->request.level);
     else if (w->a.rank == 0) w->status = state_index_create(w->a.index, &w->a.s, &w->a.why);
     w->mine[JOB_S] = timer_now_s() - begin_s;
 }
@@ -159,7 +158,7 @@ static void agree(state_writer *w)
     /* parts and checksums: what a rank does not know is 0, what several know is the same */
     const int words = (int)(s->crc + s->blocks - (uint32_t *)s->part);
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, s->part, words, MPI_UINT32_T, MPI_BOR, w->comm, next_pending(w)));
-    for (int i = 0; i < s->fields; i++) w->a.sum[0][i] = w->level.field[i].fingerprint;
+    for (int i = 0; i < s->fields; i++) w->a.sum[0][i] = w->request.level.field[i].fingerprint;
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->a.sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,
                              next_pending(w)));
 }
@@ -251,7 +250,6 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     assert(w->phase == IDLE);
     const double begin_s = timer_now_s();
     w->request = *r;
-    w->level = *r->level;
     w->ended = STATE_OK;
     begin_phase(w, WRITE);
     w->stats.aside = w->a.aside;

@@ -195,7 +195,7 @@ static inline state_writer *fixture_writer(const state_writer_options *o)
 /* Begins a write and waits for its end. */
 static inline state_status fixture_go(state_writer *w, const state_level *l)
 {
-    const state_status status = state_writer_begin(w, &(state_request){ .level = l }, &why);
+    const state_status status = state_writer_begin(w, &(state_request){ .level = *l }, &why);
     return status == STATE_OK ? state_writer_wait(w, &why) : status;
 }
 
