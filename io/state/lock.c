@@ -17,19 +17,15 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
+#include "ranks/timer.h"
 #include "state/state_index.h"
 
-enum {
-    WORD_BYTES = 64,
-    LINE_BYTES = 256,
-    TRIES = 20 /* 50 ms each: for a run that is just leaving */
-};
+enum { WORD_BYTES = 64, LINE_BYTES = 256 };
 
 typedef struct owner {
     char host[WORD_BYTES], job[WORD_BYTES]; /* host "": there is no whole line */
@@ -114,7 +110,6 @@ state_status state_is_free(MPI_Comm comm, const char *folder, sentence *why)
 
 lock *lock_take(const char *path, state_status *status, sentence *note, sentence *why)
 {
-    const struct timespec pause = { 0, 50 * 1000 * 1000 };
     owner other = { .pid = 0 };
     char who[4 * WORD_BYTES] = "";
     int code, tries = 0;
@@ -123,8 +118,7 @@ lock *lock_take(const char *path, state_status *status, sentence *note, sentence
     put_line(l->line);
     while ((code = try(l, &other)) != 0) {
         if (l->fd >= 0) close(l->fd);
-        if (code != EAGAIN || tries++ == TRIES) break;
-        nanosleep(&pause, NULL);
+        if (code != EAGAIN || !timer_try_again(&tries, 1)) break; /* a run may just be leaving */
     }
     const bool busy = code == EAGAIN || code == EBUSY;
     *status = !code ? STATE_OK : busy ? STATE_BUSY : STATE_IO;

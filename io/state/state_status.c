@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ranks/check.h"
 #include "ranks/ranks.h"
+#include "ranks/timer.h"
 
 const char *state_host(char out[STATE_HOST_BYTES])
 {
@@ -45,14 +45,9 @@ state_status state_file_open(const char *path, int *fd, sentence *why)
     return sentence_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
 }
 
-enum { SEEN_WITHIN_S = 10, SEEN_TRIES = 200 };
-
 bool state_look_again(int code, int *tries)
 {
-    const struct timespec pause = { 0, 1000000000L / SEEN_TRIES * SEEN_WITHIN_S };
-    if ((code != ENOENT && code != ESTALE) || (*tries)++ == SEEN_TRIES) return false;
-    nanosleep(&pause, NULL);
-    return true;
+    return (code == ENOENT || code == ESTALE) && timer_try_again(tries, 10);
 }
 
 int state_exit(state_status status)
