@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "core/cell.h"
 #include "core/fp.h"
 #include "state/state_index.h"
 
@@ -138,10 +139,8 @@ static state_status read_state(const state_info *s, const state_foreign *q, void
     if (!other) return sentence_fail(STATE_IO, why, "no memory to read %s", q->path);
     status = state_read(s, i, q->own, other, why);
     fp_default();
-    for (int64_t k = 0; k < cells && status == STATE_OK; k++) {
-        if (q->type == DTYPE_F32) ((float *)data)[k] = (float)((const double *)other)[k];
-        else ((double *)data)[k] = ((const float *)other)[k];
-    }
+    for (int64_t k = 0; k < cells && status == STATE_OK; k++)
+        cell_set(q->type, data, k, cell_get(s->type, other, k));
     free(other);
     return status;
 }

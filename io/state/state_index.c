@@ -147,11 +147,6 @@ static uint32_t table_crc(const state_info *s)
     return crc32c(crc32c(0, s, HEAD_BYTES), s->part, (size_t)s->rest_bytes);
 }
 
-static void put_trailer(char line[TRAILER_BYTES + 1], uint64_t at, uint32_t crc, uint32_t structure)
-{
-    snprintf(line, TRAILER_BYTES + 1, TRAILER, at, crc, structure);
-}
-
 /* The cells of an index over parts are not in it. */
 static int cells_in_index(const state_info *s) { return s->folder[0] ? -1 : 0; }
 
@@ -180,7 +175,7 @@ static state_status read_index(int fd, state_info *s, sentence *why)
     const int64_t end = info.st_size - TRAILER_BYTES;
     int code = end < 0 ? 0 : replace_pread(fd, found, TRAILER_BYTES, (uint64_t)end);
     (void)sscanf(found, TRAILER, &at, &table, &structure);
-    put_trailer(line, at, table, structure);
+    snprintf(line, sizeof line, TRAILER, at, table, structure);
     if (!code && strcmp(line, found) != 0)
         return sentence_fail(
             STATE_DAMAGED, why,
@@ -228,7 +223,7 @@ int state_index_end(const char *path, state_info *s)
     const uint64_t at = (uint64_t)info.st_size, rest_at = at + HEAD_BYTES,
                    rest_bytes = (uint64_t)s->rest_bytes;
     if (!code) code = state_structure_crc(s, cells_in_index(s), fd, info.st_size, &structure);
-    put_trailer(line, at, table_crc(s), structure);
+    snprintf(line, sizeof line, TRAILER, at, table_crc(s), structure);
     if (!code) code = replace_pwrite(fd, s, HEAD_BYTES, at);
     if (!code) code = replace_pwrite(fd, s->part, rest_bytes, rest_at);
     if (!code) code = replace_pwrite(fd, line, TRAILER_BYTES, rest_at + rest_bytes);
