@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "ranks/printable.h"
-#include "ranks/ranks.h"
 
 /* Writes what gcov counted, in a build that counts (COVERAGE=1): only exit() does so by itself. */
 #ifdef WEFT_COVERAGE
@@ -23,21 +22,31 @@ static void (*put_more)(char *out, size_t bytes);
 
 void check_add(void (*put)(char *out, size_t bytes)) { put_more = put; }
 
+static int world_rank(void)
+{
+    int initialized = 0, finalized = 0, rank = -1;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (!initialized || finalized) return -1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
 static _Noreturn void end_job(const char *text)
 {
     char host[64] = "unknown host", more[512] = "", who[32] = "", message[2560], said[2560];
     check_guard(NULL);
     (void)gethostname(host, sizeof host - 1);
     if (put_more) put_more(more, sizeof more);
-    const bool mpi_runs = ranks_world() != MPI_COMM_NULL;
-    if (mpi_runs) (void)snprintf(who, sizeof who, "rank %d ", ranks_mine(MPI_COMM_WORLD));
+    const int rank = world_rank();
+    if (rank >= 0) (void)snprintf(who, sizeof who, "rank %d ", rank);
     (void)snprintf(message, sizeof message, "weft: %son %s: %s%s", who, host, text, more);
     (void)fflush(stdout);
     const size_t bytes = strlen(printable(said, sizeof said - 1, message));
     said[bytes] = '\n';
     (void)!write(STDERR_FILENO, said, bytes + 1); /* stdio may write 128 bytes at a time */
     put_counts();
-    if (mpi_runs) MPI_Abort(MPI_COMM_WORLD, CHECK_EXIT_ENVIRONMENT);
+    if (rank >= 0) MPI_Abort(MPI_COMM_WORLD, CHECK_EXIT_ENVIRONMENT);
     _exit(CHECK_EXIT_ENVIRONMENT);
 }
 
