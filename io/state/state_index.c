@@ -165,7 +165,7 @@ static int read_table(int fd, int64_t at, int64_t end, state_info *s)
     return replace_pread(fd, s->part, (size_t)s->rest_bytes, (uint64_t)at + HEAD_BYTES);
 }
 
-static state_status read_index(int fd, state_info *s, sentence *why)
+static state_status read_from(int fd, state_info *s, sentence *why)
 {
     struct stat info;
     char found[TRAILER_BYTES + 1] = "", line[TRAILER_BYTES + 1];
@@ -191,7 +191,8 @@ static state_status read_index(int fd, state_info *s, sentence *why)
                          "%s is damaged: its index has another CRC-32C than its trailer says", s->path);
 }
 
-state_status state_index_read(const char *path, state_info *s, sentence *why)
+/* s is to be closed in any case. */
+static state_status read_index(const char *path, state_info *s, sentence *why)
 {
     int fd;
     memset(s, 0, sizeof *s);
@@ -199,7 +200,7 @@ state_status state_index_read(const char *path, state_info *s, sentence *why)
         snprintf(s->path, sizeof s->path, "%s", path);
     state_status status = state_file_open(path, &fd, why);
     if (status != STATE_OK) return status;
-    status = read_index(fd, s, why);
+    status = read_from(fd, s, why);
     close(fd);
     return status;
 }
@@ -207,7 +208,7 @@ state_status state_index_read(const char *path, state_info *s, sentence *why)
 state_status state_index_head(const char *path, state_info *s)
 {
     sentence unused;
-    const state_status status = state_index_read(path, s, &unused);
+    const state_status status = read_index(path, s, &unused);
     state_close(s);
     return status;
 }
@@ -250,7 +251,7 @@ state_status state_open(MPI_Comm comm, const char *path, state_info *s, sentence
     const bool reads = ranks_mine(comm) == 0;
     const int64_t named = state_step_of(path);
     memset(s, 0, sizeof *s);
-    state_status status = reads ? state_index_read(path, s, why) : STATE_OK;
+    state_status status = reads ? read_index(path, s, why) : STATE_OK;
     if (reads && status == STATE_OK && named >= 0 && named != s->step)
         status = sentence_fail(STATE_DAMAGED, why,
                                "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64,
