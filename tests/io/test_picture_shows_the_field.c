@@ -55,7 +55,7 @@ static image draw(formula at, int64_t nx, int64_t ny, dtype type)
         fixture_cut("u", nx, ny, ranks == 3 ? 3 : 1, ranks == 3 ? 1 : ranks, rank, type);
     for (int64_t i = 0; i < box_cells(f.own); i++) {
         const int64_t n = fixture_place(f.own, nx, i);
-        fixture_put(f.data, type, i, at(n % nx, n / nx));
+        cell_set(type, f.data, i, at(n % nx, n / nx));
     }
     const picture p = { type, nx, ny, f.own, f.data, "a ramp", &PICTURE_SCALE_OF_CELLS };
     const bool ok = picture_write(MPI_COMM_WORLD, path, &p, &why);
