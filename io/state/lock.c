@@ -21,6 +21,7 @@
 
 #include "files/replace.h"
 #include "ranks/check.h"
+#include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "state/state_index.h"
@@ -50,9 +51,8 @@ static owner read_owner(const char *text)
 
 static void put_line(char line[LINE_BYTES])
 {
-    char host[STATE_HOST_BYTES];
     const char *const id = getenv("SLURM_JOB_ID"), *const restarts = getenv("SLURM_RESTART_COUNT");
-    snprintf(line, LINE_BYTES, "host=%s pid=%ld job=%.63s restarts=%d\n", state_host(host), (long)getpid(),
+    snprintf(line, LINE_BYTES, "host=%s pid=%ld job=%.63s restarts=%d\n", printable_host(), (long)getpid(),
              id && *id ? id : "-", restarts ? atoi(restarts) : 0);
 }
 
@@ -92,8 +92,9 @@ static int try(lock *l, owner *other)
 
 void state_lock_path(char out[STATE_PATH_BYTES], const char *folder, const char *file)
 {
-    const int n = folder ? STATE_PATH_BYTES : (int)(basename(file) - file) + state_stem_bytes(file);
-    snprintf(out, STATE_PATH_BYTES, "%.*s%s", n, folder ? folder : file, folder ? "/" LOCK_NAME : ".lock");
+    const int stem = folder ? 0 : (int)(basename(file) - file) + state_stem_bytes(file);
+    if (folder) snprintf(out, STATE_PATH_BYTES, "%.4000s/" LOCK_NAME, folder);
+    else snprintf(out, STATE_PATH_BYTES, "%.*s.lock", stem, file);
 }
 
 state_status state_is_free(MPI_Comm comm, const char *folder, sentence *why)

@@ -27,10 +27,6 @@ typedef enum state_status {
     STATE_IO,      /* the file system's failure: full, unwritable, not to be read */
 } state_status;
 
-/* This host's name, for a sentence. */
-enum { STATE_HOST_BYTES = 64 };
-const char *state_host(char out[STATE_HOST_BYTES]);
-
 /* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
 state_status state_agree(MPI_Comm comm, state_status mine, sentence *why);
 /* 0; the user's mistake: CHECK_EXIT_USAGE; else CHECK_EXIT_ENVIRONMENT. */

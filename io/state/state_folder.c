@@ -15,6 +15,7 @@
 
 #include "files/replace.h"
 #include "ranks/check.h"
+#include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "state/state_index.h"
 
@@ -74,7 +75,7 @@ static int make_mark(char mark[STATE_PATH_BYTES], char folder[STATE_PATH_BYTES],
 
 state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
 {
-    char mark[STATE_PATH_BYTES] = "", folder[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
+    char mark[STATE_PATH_BYTES] = "", folder[STATE_PATH_BYTES];
     const int rank = ranks_mine(comm);
     state_status status = STATE_OK;
     int tries = 0, seen = 0, code = rank == 0 ? make_mark(mark, folder, dir) : 0;
@@ -86,11 +87,11 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
             STATE_IO, why,
             "rank %d on %s does not see what rank 0 writes to %s: state files need a folder that all "
             "hosts share",
-            rank, state_host(host), dir);
+            rank, printable_host(), dir);
     else if (mark[0] && access(folder, W_OK | X_OK) != 0) code = errno;
     if (code)
         status = sentence_fail(STATE_IO, why, "rank %d on %s cannot write in %.300s: %s", rank,
-                               state_host(host), folder, strerror(code));
+                               printable_host(), folder, strerror(code));
     status = state_agree(comm, status, why);
     if (rank == 0 && mark[0]) unlink(mark);
     return status;

@@ -8,21 +8,15 @@
 #include <unistd.h>
 
 #include "ranks/check.h"
+#include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-
-const char *state_host(char out[STATE_HOST_BYTES])
-{
-    memset(out, 0, STATE_HOST_BYTES);
-    return gethostname(out, STATE_HOST_BYTES - 1) == 0 ? out : "its host";
-}
 
 state_status state_agree(MPI_Comm comm, state_status mine, sentence *why)
 {
     const int rank = ranks_mine(comm);
-    char host[STATE_HOST_BYTES];
     if (mine == STATE_MISSING && rank > 0)
-        sentence_add(why, " (rank %d on %s)", rank, state_host(host)); /* rank 0 may see it */
+        sentence_add(why, " (rank %d on %s)", rank, printable_host()); /* rank 0 may see it */
     return (state_status)agree_worst((int)mine, why, comm);
 }
 
