@@ -191,11 +191,10 @@ bool picture_write(MPI_Comm comm, const char *path, const picture *p, sentence *
     picture_scale *const scale = p->scale;
     const int rank = ranks_mine(comm);
     const raster r = raster_of(p->nx, p->ny);
-    const int pixels_count = r.width * r.height;
-    double *const sums = CHECK_ALLOC(calloc((size_t)pixels_count, sizeof *sums));
-    double *const pixels = rank == 0 ? CHECK_ALLOC(malloc((size_t)pixels_count * sizeof *pixels)) : NULL;
-    add_cells(&r, p->type, p->own, p->data, sums);
-    MPI_CHECK(MPI_Reduce(sums, pixels, pixels_count, MPI_DOUBLE, MPI_SUM, 0, comm));
+    const int count = r.width * r.height;
+    double *const pixels = CHECK_CALLOC(count, sizeof *pixels);
+    add_cells(&r, p->type, p->own, p->data, pixels);
+    MPI_CHECK(MPI_Reduce(rank == 0 ? MPI_IN_PLACE : pixels, pixels, count, MPI_DOUBLE, MPI_SUM, 0, comm));
     bool ok = true;
     if (rank == 0) {
         const picture_scale range = finish_pixels(&r, pixels);
@@ -205,7 +204,6 @@ bool picture_write(MPI_Comm comm, const char *path, const picture *p, sentence *
         }
         ok = write_file(path, &r, pixels, *scale, p->title, why);
     }
-    free(sums);
     free(pixels);
     return agree_or_say(ok, why, comm);
 }

@@ -25,7 +25,7 @@ int state_writers(uint64_t bytes, int ranks, int asked, uint64_t one_file_bytes)
     if (bytes <= one_file_bytes) return 1;
     const uint64_t wanted = (bytes + WRITER_BYTES - 1) / WRITER_BYTES;
     const int most = ranks < WRITERS_MAX ? ranks : WRITERS_MAX;
-    return wanted < 1 ? 1 : wanted < (uint64_t)most ? (int)wanted : most;
+    return wanted < (uint64_t)most ? (int)wanted : most;
 }
 
 /* Names a new attempt to write the level, and cuts it into parts. None is empty: fewer rows than writers are
