@@ -33,20 +33,10 @@ int state_writers(uint64_t bytes, int ranks, int asked, uint64_t one_file_bytes)
 static void plan(attempt *a, const state_level *l)
 {
     state_info *s = &a->s;
-    memset(s, 0, sizeof *s);
-    snprintf(s->kind, sizeof s->kind, "%s", l->kind);
-    snprintf(s->version, sizeof s->version, "%s", l->version ? l->version : "unknown");
-    s->type = l->type;
-    s->step = l->step;
-    s->fields = l->fields;
-    s->main_field = l->main_field;
+    *s = state_of_level(l);
     a->bytes = 0;
-    for (int i = 0; i < l->fields; i++) {
-        const state_cells *f = &l->field[i];
-        s->field[i] = (state_field){ .nx = f->nx, .ny = f->ny };
-        snprintf(s->field[i].name, sizeof s->field[i].name, "%s", f->name);
-        a->bytes += (uint64_t)f->nx * (uint64_t)f->ny * dtype_bytes(l->type);
-    }
+    for (int i = 0; i < s->fields; i++)
+        a->bytes += (uint64_t)s->field[i].nx * (uint64_t)s->field[i].ny * dtype_bytes(s->type);
     s->parts = state_writers(a->bytes, a->ranks, a->o.writers, a->o.one_file_bytes);
     for (int i = 0; i < s->fields; i++) {
         const int64_t rows = s->field[i].ny > 1 ? s->field[i].ny : s->field[i].nx;

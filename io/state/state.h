@@ -130,8 +130,8 @@ typedef struct state_level {
     state_cells field[STATE_FIELDS_MAX];
 } state_level;
 
-/* Fills l->field[].data of all ranks and l->step, and compares the fingerprints. DAMAGED where kind, type or
- * grid of the two differ. Collective. */
+/* Fills l->field[].data of all ranks and l->step, and compares the fingerprints. DAMAGED where kind, type,
+ * fields or grid of the two differ. Collective. */
 state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sentence *why);
 
 /* ---- problem.initial = FILE.h5[:/dataset] ---- */

@@ -25,6 +25,18 @@ _Static_assert(offsetof(state_info, path) == 496 && sizeof(state_part) == 112, "
 
 enum { STEP_DIGITS = 10, DECK_BYTES_MAX = 1 << 20 };
 
+state_info state_of_level(const state_level *l)
+{
+    state_info s = { .type = l->type, .step = l->step, .fields = l->fields, .main_field = l->main_field };
+    snprintf(s.kind, sizeof s.kind, "%s", l->kind);
+    snprintf(s.version, sizeof s.version, "%s", l->version ? l->version : "unknown");
+    for (int i = 0; i < l->fields; i++) {
+        s.field[i] = (state_field){ .nx = l->field[i].nx, .ny = l->field[i].ny };
+        snprintf(s.field[i].name, sizeof s.field[i].name, "%s", l->field[i].name);
+    }
+    return s;
+}
+
 /* ---- geometry ---- */
 
 /* Sets the addresses of checksums and deck, which follow from the counts. */

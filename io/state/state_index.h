@@ -6,6 +6,9 @@
 
 #include "state/state.h"
 
+/* The head of a level's table, before it is cut into parts. */
+state_info state_of_level(const state_level *l);
+
 /* ---- geometry ---- */
 
 /* Blocks of a part's rectangle: the cells of each lie together in the file. */
