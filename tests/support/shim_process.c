@@ -10,7 +10,7 @@
  *   places   load (where the library is loaded), init (in MPI_Init_thread), thread (in each new thread),
  *            call (in each call of the filter)
  *
- * Each block of cells takes SHIM_MS longer. */
+ * Each block of a state's cells takes SHIM_MS longer. */
 #define _GNU_SOURCE
 #include <H5PLextern.h>
 #include <dlfcn.h>
@@ -69,7 +69,7 @@ static void act(const char *place)
 __attribute__((constructor)) static void on_load(void)
 {
     const char *const only = getenv("SHIM_RANK"), *const open_mpi = getenv("OMPI_COMM_WORLD_RANK"),
-               *const rank = open_mpi ? open_mpi : copy_of("PMI_RANK");
+                      *const rank = open_mpi ? open_mpi : copy_of("PMI_RANK");
     if (strcmp(program_invocation_short_name, "weft") != 0) return; /* Open MPI starts a daemon */
     if (only && strcmp(rank, only) != 0) return;
     words = copy_of("SHIM"), places = copy_of("SHIM_AT");
