@@ -19,14 +19,14 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
 }
 
 @test "steps go on beside a slow write; one that comes too early waits, which is stall; both are whole" {
+    weft=$weft_sanitize # whose steps take long
     deck d.ini "${heat[@]}" checkpoint.keep=0 time.steps=8
-    export SHIM_MS=300
-    preloaded weft_run 2 d.ini checkpoint.every=4 checkpoint.dir=two
+    SHIM_MS=300 preloaded weft_run 2 d.ini checkpoint.every=4 checkpoint.dir=two
     expect "both written; the second waited for the first, the end for the second" true \
         "$(record '.checkpoint | .count == 2 and .stall_s > 0.5')"
     "$weft" verify two
-    preloaded weft_run 2 d.ini grid.nx=100 grid.ny=80 checkpoint.every=5001 checkpoint.dir=one \
-        time.steps=10000
+    SHIM_MS=100 preloaded weft_run 2 d.ini grid.nx=100 grid.ny=80 time.steps=10000 checkpoint.every=5001 \
+        checkpoint.dir=one
     expect "steps beside it" true "$(record '.checkpoint | .count == 1 and .stall_s < .write_s / 2')"
 }
 
