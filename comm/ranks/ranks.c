@@ -1,6 +1,5 @@
 #include "ranks/ranks.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -135,12 +134,12 @@ bool agree_any(bool one, MPI_Comm comm) { return !agree_all(!one, comm); }
 
 int agree_worst(int mine, sentence *why, MPI_Comm comm)
 {
-    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
-    int64_t key = (int64_t)mine * ranks + (ranks - 1 - rank); /* of equals the lowest rank speaks */
-    MPI_CHECK(ranks_allreduce(&key, 1, MPI_INT64_T, MPI_MAX, comm));
-    const int worst = (int)(key / ranks), speaker = ranks - 1 - (int)(key % ranks);
-    if (worst > 0) MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, speaker, comm));
-    return worst;
+    struct {
+        int status, rank;
+    } worst = { mine, ranks_mine(comm) }; /* of equals MPI_MAXLOC takes the lowest rank */
+    MPI_CHECK(ranks_allreduce(&worst, 1, MPI_2INT, MPI_MAXLOC, comm));
+    if (worst.status > 0) MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, worst.rank, comm));
+    return worst.status;
 }
 
 bool agree_or_say(bool ok, sentence *why, MPI_Comm comm) { return agree_worst(!ok, why, comm) == 0; }
