@@ -34,13 +34,12 @@ static int world_rank(void)
 
 static _Noreturn void end_job(const char *text)
 {
-    char host[64] = "unknown host", more[512] = "", who[32] = "", message[2560], said[2560];
+    char more[512] = "", who[32] = "", message[2560], said[2560];
     check_guard(NULL);
-    (void)gethostname(host, sizeof host - 1);
     if (put_more) put_more(more, sizeof more);
     const int rank = world_rank();
     if (rank >= 0) (void)snprintf(who, sizeof who, "rank %d ", rank);
-    (void)snprintf(message, sizeof message, "weft: %son %s: %s%s", who, host, text, more);
+    (void)snprintf(message, sizeof message, "weft: %son %s: %s%s", who, printable_host(), text, more);
     (void)fflush(stdout);
     const size_t bytes = strlen(printable(said, sizeof said - 1, message));
     said[bytes] = '\n';

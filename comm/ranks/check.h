@@ -1,6 +1,6 @@
 /* The environment's failures: a CUDA or MPI call or an allocation that should have worked. check_fail names
  * rank, host, file, line and the library's own words on stderr, then ends the whole job with exit status 3.
- * Refusals of files and of HDF5 do not come here (a checkpoint_status, on which all ranks agree), nor do the
+ * Refusals of files and of HDF5 do not come here (a state_status, on which all ranks agree), nor do the
  * user's mistakes (one sentence on rank 0, exit 2); the programmer's are asserts. */
 #pragma once
 

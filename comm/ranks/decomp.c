@@ -113,12 +113,10 @@ decomp decomp_of_rank(const decomp *d, int rank)
 {
     decomp r = *d;
     r.rank = rank;
-    r.rank_x = rank % d->ranks_x;
-    r.rank_y = rank / d->ranks_x;
     r.own = decomp_box(d, rank);
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        const int x = neighbour_coordinate(r.rank_x, decomp_dx[k], d->ranks_x, d->periodic_x);
-        const int y = neighbour_coordinate(r.rank_y, decomp_dy[k], d->ranks_y, d->periodic_y);
+        const int x = neighbour_coordinate(rank % d->ranks_x, decomp_dx[k], d->ranks_x, d->periodic_x);
+        const int y = neighbour_coordinate(rank / d->ranks_x, decomp_dy[k], d->ranks_y, d->periodic_y);
         r.neighbour[k] = x < 0 || y < 0 ? -1 : y * d->ranks_x + x;
     }
     return r;

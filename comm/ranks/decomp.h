@@ -21,7 +21,7 @@ typedef struct decomp {
     int64_t nx, ny;
     int ranks_x, ranks_y;
     bool periodic_x, periodic_y;
-    int rank, rank_x, rank_y;
+    int rank;
     box own;                          /* global coordinates */
     int neighbour[DECOMP_NEIGHBOURS]; /* rank, or -1: outside the domain, or along an axis that is not cut
                                          (the boundary fill closes a periodic axis that one rank owns) */

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TEXTS = 8, TEXT_BYTES = 4301 };
 
@@ -41,4 +42,11 @@ const char *printable_text(const char *text)
     static _Thread_local char kept[TEXTS][TEXT_BYTES];
     static _Thread_local unsigned next;
     return printable(kept[next++ % TEXTS], TEXT_BYTES, text);
+}
+
+const char *printable_host(void)
+{
+    char host[64] = "unknown host";
+    (void)gethostname(host, sizeof host - 1);
+    return printable_text(host);
 }

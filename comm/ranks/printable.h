@@ -12,3 +12,5 @@ char *printable(char *out, size_t out_bytes, const char *text);
 /* The same for printf's arguments, in memory of this thread that eight more calls leave alone, cut after 4300
  * bytes. */
 const char *printable_text(const char *text);
+/* This host's name, in the same way. */
+const char *printable_host(void);

@@ -1,6 +1,5 @@
 #include "ranks/ranks.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -108,8 +107,7 @@ int ranks_allgather(const void *mine, size_t bytes, void *all, MPI_Comm comm)
 int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of)
 {
     *copy_of = MPI_COMM_NULL;
-    const int code = alone(comm) ? MPI_SUCCESS : MPI_Comm_dup(comm, copy_of);
-    return alone(comm) || code != MPI_SUCCESS ? code : MPI_Comm_set_errhandler(*copy_of, MPI_ERRORS_RETURN);
+    return alone(comm) ? MPI_SUCCESS : MPI_Comm_dup(comm, copy_of);
 }
 
 int ranks_free(MPI_Comm *comm) { return alone(*comm) ? MPI_SUCCESS : MPI_Comm_free(comm); }
@@ -136,12 +134,12 @@ bool agree_any(bool one, MPI_Comm comm) { return !agree_all(!one, comm); }
 
 int agree_worst(int mine, sentence *why, MPI_Comm comm)
 {
-    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
-    int64_t key = (int64_t)mine * ranks + (ranks - 1 - rank); /* of equals the lowest rank speaks */
-    MPI_CHECK(ranks_allreduce(&key, 1, MPI_INT64_T, MPI_MAX, comm));
-    const int worst = (int)(key / ranks), speaker = ranks - 1 - (int)(key % ranks);
-    if (worst > 0) MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, speaker, comm));
-    return worst;
+    struct {
+        int status, rank;
+    } worst = { mine, ranks_mine(comm) }; /* of equals MPI_MAXLOC takes the lowest rank */
+    MPI_CHECK(ranks_allreduce(&worst, 1, MPI_2INT, MPI_MAXLOC, comm));
+    if (worst.status > 0) MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, worst.rank, comm));
+    return worst.status;
 }
 
 bool agree_or_say(bool ok, sentence *why, MPI_Comm comm) { return agree_worst(!ok, why, comm) == 0; }
@@ -158,16 +156,6 @@ static int pretended_leader(int rank, int ranks, int leader)
     return leader;
 }
 
-/* The ranks that share memory with this one. */
-static MPI_Comm ranks_of_host(MPI_Comm comm)
-{
-    MPI_Comm host = MPI_COMM_NULL;
-    if (alone(comm)) return host;
-    MPI_CHECK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
-    MPI_CHECK(MPI_Comm_set_errhandler(host, MPI_ERRORS_RETURN));
-    return host;
-}
-
 hosts *hosts_create(MPI_Comm comm)
 {
     const int rank = ranks_mine(comm), ranks = ranks_count(comm);
@@ -176,7 +164,9 @@ hosts *hosts_create(MPI_Comm comm)
     h->of = CHECK_CALLOC(3 * ranks + 1, sizeof *h->of);
     h->rank = h->of + ranks;
     h->begin = h->rank + ranks;
-    h->mine = ranks_of_host(comm);
+    h->mine = MPI_COMM_NULL;
+    if (!alone(comm))
+        MPI_CHECK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &h->mine));
     MPI_CHECK(ranks_bcast(&leader, 1, MPI_INT, 0, h->mine));
     leader = pretended_leader(rank, ranks, leader);
     MPI_CHECK(ranks_allgather(&leader, sizeof leader, h->of, comm));

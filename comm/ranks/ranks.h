@@ -13,7 +13,7 @@
 #include "core/sentence.h"
 
 /* Starts MPI where it is needed or a launcher is there: MPI_Init_thread with MPI_THREAD_FUNNELED (the main
- * thread calls MPI), and MPI_ERRORS_RETURN. */
+ * thread calls MPI), and MPI_ERRORS_RETURN, which communicators inherit. */
 void ranks_begin(bool needed);
 /* Is MPI's world one rank although a launcher, by its environment, started several processes? It is another
  * MPI's then, and each of them would do all of the work and write all files. why: the sentence. */
@@ -32,7 +32,7 @@ int ranks_barrier(MPI_Comm comm);
 int ranks_bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm);
 int ranks_allreduce(void *data, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 int ranks_allgather(const void *mine, size_t bytes, void *all, MPI_Comm comm);
-/* A communicator of the same ranks, with MPI_ERRORS_RETURN; the caller frees it. */
+/* A communicator of the same ranks; the caller frees it. */
 int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of);
 int ranks_free(MPI_Comm *comm);
 /* Until it is complete this process sleeps: where ranks share cores, those that wait must not spin. A nap is

@@ -26,6 +26,14 @@ double timer_lap_s(double *mark_s)
     return *mark_s - before_s;
 }
 
+bool timer_try_again(int *tries, int most_s)
+{
+    const struct timespec pause = { 0, 50 * 1000 * 1000 };
+    if ((*tries)++ == 20 * most_s) return false;
+    nanosleep(&pause, NULL);
+    return true;
+}
+
 double timer_slowest_s(double seconds, MPI_Comm comm)
 {
     MPI_CHECK(ranks_allreduce(&seconds, 1, MPI_DOUBLE, MPI_MAX, comm));

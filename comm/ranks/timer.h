@@ -8,6 +8,8 @@
 double timer_now_s(void);
 /* Seconds since *mark_s, which becomes now. */
 double timer_lap_s(double *mark_s);
+/* Another try? True after a pause of 50 ms, for `most_s` in all; *tries is 0 at first. */
+bool timer_try_again(int *tries, int most_s);
 
 /* The same phase on all ranks: what they have of the seconds that each spent in it, or of another number of
  * each. */

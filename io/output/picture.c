@@ -7,8 +7,6 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
-#include <float.h>
-#include <math.h>
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -17,6 +15,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/cell.h"
 #include "core/fp.h"
 #include "files/replace.h"
 #include "ranks/check.h"
@@ -59,8 +58,6 @@ static raster raster_of(int64_t nx, int64_t ny)
 static void add_cells(const raster *r, dtype type, box own, const void *data, double *sums)
 {
     const int64_t width = box_width(own);
-    const float *const f32 = data;
-    const double *const f64 = data;
     for (int64_t y = own.y0; y < own.y1; y++) {
         double *const row = sums + y / r->cells_y * r->width;
         const int64_t first = (y - own.y0) * width - own.x0;
@@ -68,7 +65,7 @@ static void add_cells(const raster *r, dtype type, box own, const void *data, do
             const int64_t pixel = x / r->cells_x, next = (pixel + 1) * r->cells_x,
                           end = next < own.x1 ? next : own.x1;
             double sum = 0;
-            for (; x < end; x++) sum += type == DTYPE_F32 ? (double)f32[first + x] : f64[first + x];
+            for (; x < end; x++) sum += cell_get(type, data, first + x);
             row[pixel] += sum;
         }
     }
@@ -99,7 +96,7 @@ static void make_palette(png_color palette[COLOURS + 1])
 /* Sums to means, and their range over the pixels that are numbers; 0, 0 where none is. */
 static picture_scale finish_pixels(const raster *r, double *pixels)
 {
-    picture_scale s = { .low = DBL_MAX, .high = -DBL_MAX };
+    picture_scale s = PICTURE_SCALE_OF_CELLS;
     for (int y = 0; y < r->height; y++)
         for (int x = 0; x < r->width; x++) {
             const int64_t left_x = r->nx - x * r->cells_x, left_y = r->ny - y * r->cells_y;
@@ -194,23 +191,19 @@ bool picture_write(MPI_Comm comm, const char *path, const picture *p, sentence *
     picture_scale *const scale = p->scale;
     const int rank = ranks_mine(comm);
     const raster r = raster_of(p->nx, p->ny);
-    const int pixels_count = r.width * r.height;
-    double *const sums = CHECK_ALLOC(calloc((size_t)pixels_count, sizeof *sums));
-    double *const pixels = rank == 0 ? CHECK_ALLOC(malloc((size_t)pixels_count * sizeof *pixels)) : NULL;
-    add_cells(&r, p->type, p->own, p->data, sums);
-    MPI_CHECK(MPI_Reduce(sums, pixels, pixels_count, MPI_DOUBLE, MPI_SUM, 0, comm));
+    const int count = r.width * r.height;
+    double *const pixels = CHECK_CALLOC(count, sizeof *pixels);
+    add_cells(&r, p->type, p->own, p->data, pixels);
+    MPI_CHECK(MPI_Reduce(rank == 0 ? MPI_IN_PLACE : pixels, pixels, count, MPI_DOUBLE, MPI_SUM, 0, comm));
     bool ok = true;
     if (rank == 0) {
-        picture_scale s = finish_pixels(&r, pixels);
-        if (scale && scale->begun && !scale->fixed) { /* it grows */
-            s.low = fmin(s.low, scale->low);
-            s.high = fmax(s.high, scale->high);
+        const picture_scale range = finish_pixels(&r, pixels);
+        if (!scale->fixed) {
+            scale->low = fmin(scale->low, range.low);
+            scale->high = fmax(scale->high, range.high);
         }
-        if (scale && scale->fixed) s = *scale;
-        else if (scale) *scale = (picture_scale){ s.low, s.high, .begun = true };
-        ok = write_file(path, &r, pixels, s, p->title, why);
+        ok = write_file(path, &r, pixels, *scale, p->title, why);
     }
-    free(sums);
     free(pixels);
     return agree_or_say(ok, why, comm);
 }

@@ -4,6 +4,7 @@
  * 0 on top. */
 #pragma once
 
+#include <math.h>
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,11 +16,12 @@
 enum { PICTURE_PIXELS_MAX = 1000 * 1000 };
 
 /* From which value to which the colours go. Fixed, or as wide as all pictures drawn with it so far, so that
- * frames of one run can be compared. Zeroed at first; rank 0's counts. */
+ * frames of one run can be compared: PICTURE_SCALE_OF_CELLS before the first. Rank 0's counts. */
 typedef struct picture_scale {
     double low, high;
-    bool fixed, begun;
+    bool fixed;
 } picture_scale;
+#define PICTURE_SCALE_OF_CELLS ((picture_scale){ INFINITY, -INFINITY, .fixed = false })
 
 /* nx x ny cells in all, of which this rank has `own`. */
 typedef struct picture {
@@ -28,7 +30,7 @@ typedef struct picture {
     box own;
     const void *data; /* own cells, dense rows, host memory */
     const char *title;
-    picture_scale *scale; /* NULL: this picture's own */
+    picture_scale *scale;
 } picture;
 
 /* Collective. Same result on all ranks; one sentence in why. */

@@ -62,15 +62,7 @@ json_t *record_now(void)
     return json_string(text);
 }
 
-enum { TRIES = 100 }; /* 50 ms each */
-
-/* True after a pause, as long as others may still be waited for; *tries is 0 at first. */
-static bool waits(int *tries)
-{
-    const struct timespec pause = { 0, 50 * 1000 * 1000 };
-    nanosleep(&pause, NULL);
-    return (*tries)++ < TRIES;
-}
+enum { WAIT_S = 5 }; /* for others */
 
 /* A descriptor, or -1 and errno. A pipe that nothing reads is opened for writing alone, which fails: what is
  * written to it would be lost. */
@@ -81,7 +73,7 @@ static int open_to_append(const char *path)
     const int way = pipe ? O_WRONLY : O_RDWR | O_CREAT; /* read: the last byte */
     int fd, tries = 0;
     do fd = open(path, way | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
-    while (fd < 0 && (errno == EINTR || (pipe && errno == ENXIO)) && waits(&tries));
+    while (fd < 0 && (errno == EINTR || (pipe && errno == ENXIO)) && timer_try_again(&tries, WAIT_S));
     return fd;
 }
 
@@ -91,7 +83,8 @@ static int write_all(int fd, const char *text)
     int tries = 0;
     for (size_t left = strlen(text); left > 0;) {
         const ssize_t written = write(fd, text, left);
-        if (written < 0 && errno != EINTR && !(errno == EAGAIN && waits(&tries))) return errno;
+        if (written < 0 && errno != EINTR && !(errno == EAGAIN && timer_try_again(&tries, WAIT_S)))
+            return errno;
         if (written <= 0) continue;
         text += written;
         left -= (size_t)written;
@@ -108,7 +101,7 @@ static int append_line(int fd, const char *line)
     /* A file system without locks (ENOLCK, EOPNOTSUPP) and a lock that is held for long leave O_APPEND. */
     bool locked;
     do locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-    while (!locked && (errno == EINTR || errno == EWOULDBLOCK) && waits(&tries));
+    while (!locked && (errno == EINTR || errno == EWOULDBLOCK) && timer_try_again(&tries, WAIT_S));
     if (fstat(fd, &info) != 0) return errno;
     const bool is_file = S_ISREG(info.st_mode);
     char last = '\n'; /* a pipe or a terminal has no last line to look at */

@@ -9,12 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "files/crc32c.h"
 #include "files/replace.h"
-#include "ranks/fault.h"
 #include "ranks/timer.h"
 
 enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20 };
@@ -27,7 +25,7 @@ int state_writers(uint64_t bytes, int ranks, int asked, uint64_t one_file_bytes)
     if (bytes <= one_file_bytes) return 1;
     const uint64_t wanted = (bytes + WRITER_BYTES - 1) / WRITER_BYTES;
     const int most = ranks < WRITERS_MAX ? ranks : WRITERS_MAX;
-    return wanted < 1 ? 1 : wanted < (uint64_t)most ? (int)wanted : most;
+    return wanted < (uint64_t)most ? (int)wanted : most;
 }
 
 /* Names a new attempt to write the level, and cuts it into parts. None is empty: fewer rows than writers are
@@ -35,20 +33,10 @@ int state_writers(uint64_t bytes, int ranks, int asked, uint64_t one_file_bytes)
 static void plan(attempt *a, const state_level *l)
 {
     state_info *s = &a->s;
-    memset(s, 0, sizeof *s);
-    snprintf(s->kind, sizeof s->kind, "%s", l->kind);
-    snprintf(s->version, sizeof s->version, "%s", l->version ? l->version : "unknown");
-    s->type = l->type;
-    s->step = l->step;
-    s->fields = l->fields;
-    s->main_field = l->main_field;
+    *s = state_of_level(l);
     a->bytes = 0;
-    for (int i = 0; i < l->fields; i++) {
-        const state_cells *f = &l->field[i];
-        s->field[i] = (state_field){ .nx = f->nx, .ny = f->ny };
-        snprintf(s->field[i].name, sizeof s->field[i].name, "%s", f->name);
-        a->bytes += (uint64_t)f->nx * (uint64_t)f->ny * dtype_bytes(l->type);
-    }
+    for (int i = 0; i < s->fields; i++)
+        a->bytes += (uint64_t)s->field[i].nx * (uint64_t)s->field[i].ny * dtype_bytes(s->type);
     s->parts = state_writers(a->bytes, a->ranks, a->o.writers, a->o.one_file_bytes);
     for (int i = 0; i < s->fields; i++) {
         const int64_t rows = s->field[i].ny > 1 ? s->field[i].ny : s->field[i].nx;
@@ -68,21 +56,6 @@ static void plan(attempt *a, const state_level *l)
 static state_status failed(attempt *a, int code)
 {
     return state_file_failed("write", a->path, code, &a->why);
-}
-
-/* fault.h: checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte into its part's
- * last cell, checkpoint_slow:MS takes so long for every write. */
-static int act_faulty(const attempt *a)
-{
-    const int wait_ms = fault_asked("checkpoint_slow");
-    const struct timespec wait = { wait_ms / 1000, wait_ms % 1000 * 1000000L };
-    if (wait_ms > 0) nanosleep(&wait, NULL);
-    if (fault_asked("checkpoint_write") == a->rank) return EIO;
-    if (a->number < 0 || fault_asked("checkpoint_flip") != a->rank) return 0;
-    const state_part *p = &a->s.part[a->number];
-    return replace_pwrite(a->fd, "\x55", 1,
-                          (uint64_t)p->of[0].at_bytes +
-                              (uint64_t)box_cells(p->of[0].cells) * dtype_bytes(a->s.type) - 1);
 }
 
 /* Notes a part's length and structure for the index; one file has them in its trailer. 0 or errno. */
@@ -158,15 +131,12 @@ state_status attempt_write(attempt *a, const collect_window *v)
 
 state_status attempt_verify(attempt *a)
 {
-    int code = act_faulty(a);
-    if (a->number >= 0) {
-        if (!code && fsync(a->fd) != 0) code = errno;
-        if (!code) code = describe_part(a);
-        if (close(a->fd) != 0 && !code) code = errno;
-        a->fd = -1;
-    }
+    if (a->number < 0) return STATE_OK;
+    int code = fsync(a->fd) != 0 ? errno : describe_part(a);
+    if (close(a->fd) != 0 && !code) code = errno;
+    a->fd = -1;
     if (code) return failed(a, code);
-    return a->number >= 0 && a->o.verify == STATE_VERIFY_FULL ? read_back(a) : STATE_OK;
+    return a->o.verify == STATE_VERIFY_FULL ? read_back(a) : STATE_OK;
 }
 
 state_status attempt_publish(attempt *a)

@@ -17,19 +17,16 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "files/replace.h"
 #include "ranks/check.h"
+#include "ranks/printable.h"
 #include "ranks/ranks.h"
+#include "ranks/timer.h"
 #include "state/state_index.h"
 
-enum {
-    WORD_BYTES = 64,
-    LINE_BYTES = 256,
-    TRIES = 20 /* 50 ms each: for a run that is just leaving */
-};
+enum { WORD_BYTES = 64, LINE_BYTES = 256 };
 
 typedef struct owner {
     char host[WORD_BYTES], job[WORD_BYTES]; /* host "": there is no whole line */
@@ -54,9 +51,8 @@ static owner read_owner(const char *text)
 
 static void put_line(char line[LINE_BYTES])
 {
-    char host[STATE_HOST_BYTES];
     const char *const id = getenv("SLURM_JOB_ID"), *const restarts = getenv("SLURM_RESTART_COUNT");
-    snprintf(line, LINE_BYTES, "host=%s pid=%ld job=%.63s restarts=%d\n", state_host(host), (long)getpid(),
+    snprintf(line, LINE_BYTES, "host=%s pid=%ld job=%.63s restarts=%d\n", printable_host(), (long)getpid(),
              id && *id ? id : "-", restarts ? atoi(restarts) : 0);
 }
 
@@ -96,8 +92,9 @@ static int try(lock *l, owner *other)
 
 void state_lock_path(char out[STATE_PATH_BYTES], const char *folder, const char *file)
 {
-    const int n = folder ? STATE_PATH_BYTES : (int)(basename(file) - file) + state_stem_bytes(file);
-    snprintf(out, STATE_PATH_BYTES, "%.*s%s", n, folder ? folder : file, folder ? "/" LOCK_NAME : ".lock");
+    const int stem = folder ? 0 : (int)(basename(file) - file) + state_stem_bytes(file);
+    if (folder) snprintf(out, STATE_PATH_BYTES, "%.4000s/" LOCK_NAME, folder);
+    else snprintf(out, STATE_PATH_BYTES, "%.*s.lock", stem, file);
 }
 
 state_status state_is_free(MPI_Comm comm, const char *folder, sentence *why)
@@ -114,7 +111,6 @@ state_status state_is_free(MPI_Comm comm, const char *folder, sentence *why)
 
 lock *lock_take(const char *path, state_status *status, sentence *note, sentence *why)
 {
-    const struct timespec pause = { 0, 50 * 1000 * 1000 };
     owner other = { .pid = 0 };
     char who[4 * WORD_BYTES] = "";
     int code, tries = 0;
@@ -123,8 +119,7 @@ lock *lock_take(const char *path, state_status *status, sentence *note, sentence
     put_line(l->line);
     while ((code = try(l, &other)) != 0) {
         if (l->fd >= 0) close(l->fd);
-        if (code != EAGAIN || tries++ == TRIES) break;
-        nanosleep(&pause, NULL);
+        if (code != EAGAIN || !timer_try_again(&tries, 1)) break; /* a run may just be leaving */
     }
     const bool busy = code == EAGAIN || code == EBUSY;
     *status = !code ? STATE_OK : busy ? STATE_BUSY : STATE_IO;

@@ -27,10 +27,6 @@ typedef enum state_status {
     STATE_IO,      /* the file system's failure: full, unwritable, not to be read */
 } state_status;
 
-/* This host's name, for a sentence. */
-enum { STATE_HOST_BYTES = 64 };
-const char *state_host(char out[STATE_HOST_BYTES]);
-
 /* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
 state_status state_agree(MPI_Comm comm, state_status mine, sentence *why);
 /* 0; the user's mistake: CHECK_EXIT_USAGE; else CHECK_EXIT_ENVIRONMENT. */
@@ -134,8 +130,8 @@ typedef struct state_level {
     state_cells field[STATE_FIELDS_MAX];
 } state_level;
 
-/* Fills l->field[].data of all ranks and l->step, and compares the fingerprints. DAMAGED where kind, type or
- * grid of the two differ. Collective. */
+/* Fills l->field[].data of all ranks and l->step, and compares the fingerprints. DAMAGED where kind, type,
+ * fields or grid of the two differ. Collective. */
 state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sentence *why);
 
 /* ---- problem.initial = FILE.h5[:/dataset] ---- */

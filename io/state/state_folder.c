@@ -15,6 +15,7 @@
 
 #include "files/replace.h"
 #include "ranks/check.h"
+#include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "state/state_index.h"
 
@@ -74,7 +75,7 @@ static int make_mark(char mark[STATE_PATH_BYTES], char folder[STATE_PATH_BYTES],
 
 state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
 {
-    char mark[STATE_PATH_BYTES] = "", folder[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
+    char mark[STATE_PATH_BYTES] = "", folder[STATE_PATH_BYTES];
     const int rank = ranks_mine(comm);
     state_status status = STATE_OK;
     int tries = 0, seen = 0, code = rank == 0 ? make_mark(mark, folder, dir) : 0;
@@ -86,11 +87,11 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
             STATE_IO, why,
             "rank %d on %s does not see what rank 0 writes to %s: state files need a folder that all "
             "hosts share",
-            rank, state_host(host), dir);
+            rank, printable_host(), dir);
     else if (mark[0] && access(folder, W_OK | X_OK) != 0) code = errno;
     if (code)
         status = sentence_fail(STATE_IO, why, "rank %d on %s cannot write in %.300s: %s", rank,
-                               state_host(host), folder, strerror(code));
+                               printable_host(), folder, strerror(code));
     status = state_agree(comm, status, why);
     if (rank == 0 && mark[0]) unlink(mark);
     return status;
@@ -118,12 +119,11 @@ static state_status list_here(const char *dir, int64_t **steps, size_t *count)
 state_status state_set_aside(const char *path, const state_info *next, sentence *note, sentence *why)
 {
     state_info s;
-    sentence ignored;
     char aside[STATE_PATH_BYTES], number[16] = "";
     struct stat info;
     int code = 0;
     note->text[0] = '\0';
-    if (state_index_read(path, &s, &ignored) == STATE_OK && !state_is_alike(&s, next)) {
+    if (state_index_head(path, &s) == STATE_OK && !state_is_alike(&s, next)) {
         for (int n = 2;; snprintf(number, sizeof number, ".%d", n++)) { /* until no state has the name */
             snprintf(aside, sizeof aside, "%.*s.%s-%" PRId64 "x%" PRId64 "-%s%s.h5",
                      (int)(strlen(path) - strlen(".h5")), path, s.kind, s.field[0].nx, s.field[0].ny,
@@ -133,7 +133,6 @@ state_status state_set_aside(const char *path, const state_info *next, sentence 
         if (rename(path, aside)) code = errno;
         else sentence_set(note, "%s, a state of another problem, is kept as %s", path, aside);
     }
-    state_close(&s);
     return code ? state_file_failed("rename", path, code, why) : STATE_OK;
 }
 
@@ -187,16 +186,14 @@ static bool is_needed(const char *folder)
 {
     char path[STATE_PATH_BYTES];
     state_info s;
-    sentence why;
     bool needed = false;
     for (int i = 0; i < 2 && !needed; i++) { /* output.final may have any name */
         snprintf(path, sizeof path, "%.*s%s", (int)strlen(folder) - DIGITS - 1, folder, i == 0 ? ".h5" : "");
-        const state_status status = state_index_read(path, &s, &why);
+        const state_status status = state_index_head(path, &s);
         const bool named = status == STATE_OK && strcmp(s.folder, basename(folder)) == 0;
         needed = named || (status != STATE_OK && status != STATE_MISSING);
         path_in(path, folder, MARK);
         if (named) (void)unlink(path);
-        state_close(&s);
     }
     return needed;
 }
@@ -246,11 +243,8 @@ state_status state_tidy(const char *dir, const char *file, sentence *why)
 static int mark_older(const char *path, const char *dir, char older[STATE_PATH_BYTES])
 {
     state_info s;
-    sentence unused;
-    const bool of_this =
-        state_index_read(path, &s, &unused) == STATE_OK && s.folder[0] && is_of(s.folder, path);
+    const bool of_this = state_index_head(path, &s) == STATE_OK && s.folder[0] && is_of(s.folder, path);
     path_in(older, dir, s.folder);
-    state_close(&s);
     if (!of_this) older[0] = '\0';
     int code = of_this ? state_put_mark(older) : 0;
     if (of_this && !code) code = replace_sync_folder(older);
@@ -274,10 +268,7 @@ int state_replace(const char *path, const char *index)
 static bool is_of_another_problem(const char *path, const state_info *mine)
 {
     state_info s;
-    sentence why;
-    const bool other = state_index_read(path, &s, &why) != STATE_OK || !state_is_alike(&s, mine);
-    state_close(&s);
-    return other;
+    return state_index_head(path, &s) != STATE_OK || !state_is_alike(&s, mine);
 }
 
 void state_keep_apply(const char *dir, state_keep keep, const state_info *last, int64_t verified)

@@ -10,7 +10,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "core/cell.h"
 #include "core/fp.h"
+#include "ranks/check.h"
 #include "state/state_index.h"
 
 /* "FILE: dataset NAME " and what is wrong with it. */
@@ -81,8 +83,7 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     STATE_H5_SCOPED const hid_t memory = H5Screate_simple(2, count, NULL);
     /* rounded to f32 here: a filter may change the rounding mode in the middle of H5Dread */
     const int64_t cells = box_cells(q->own);
-    double *const wide = q->type == DTYPE_F32 ? malloc((size_t)cells * sizeof *wide) : data;
-    if (!wide) return sentence_fail(STATE_IO, why, "no memory to read %s", q->path);
+    double *const wide = q->type == DTYPE_F32 ? CHECK_CALLOC(cells, sizeof *wide) : data;
     const bool ok =
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start + 2 - dims, NULL, count + 2 - dims, NULL) >= 0 &&
         H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, wide) >= 0;
@@ -134,14 +135,11 @@ static state_status read_state(const state_info *s, const state_foreign *q, void
     state_status status = check_shape(2, shape, q, why);
     if (status != STATE_OK) return status;
     if (s->type == q->type) return state_read(s, i, q->own, data, why);
-    void *const other = malloc((size_t)cells * dtype_bytes(s->type) + 1);
-    if (!other) return sentence_fail(STATE_IO, why, "no memory to read %s", q->path);
+    void *const other = CHECK_CALLOC(cells, dtype_bytes(s->type));
     status = state_read(s, i, q->own, other, why);
     fp_default();
-    for (int64_t k = 0; k < cells && status == STATE_OK; k++) {
-        if (q->type == DTYPE_F32) ((float *)data)[k] = (float)((const double *)other)[k];
-        else ((double *)data)[k] = ((const float *)other)[k];
-    }
+    for (int64_t k = 0; k < cells && status == STATE_OK; k++)
+        cell_set(q->type, data, k, cell_get(s->type, other, k));
     free(other);
     return status;
 }

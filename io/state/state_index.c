@@ -25,6 +25,18 @@ _Static_assert(offsetof(state_info, path) == 496 && sizeof(state_part) == 112, "
 
 enum { STEP_DIGITS = 10, DECK_BYTES_MAX = 1 << 20 };
 
+state_info state_of_level(const state_level *l)
+{
+    state_info s = { .type = l->type, .step = l->step, .fields = l->fields, .main_field = l->main_field };
+    snprintf(s.kind, sizeof s.kind, "%s", l->kind);
+    snprintf(s.version, sizeof s.version, "%s", l->version ? l->version : "unknown");
+    for (int i = 0; i < l->fields; i++) {
+        s.field[i] = (state_field){ .nx = l->field[i].nx, .ny = l->field[i].ny };
+        snprintf(s.field[i].name, sizeof s.field[i].name, "%s", l->field[i].name);
+    }
+    return s;
+}
+
 /* ---- geometry ---- */
 
 /* Sets the addresses of checksums and deck, which follow from the counts. */
@@ -147,11 +159,6 @@ static uint32_t table_crc(const state_info *s)
     return crc32c(crc32c(0, s, HEAD_BYTES), s->part, (size_t)s->rest_bytes);
 }
 
-static void put_trailer(char line[TRAILER_BYTES + 1], uint64_t at, uint32_t crc, uint32_t structure)
-{
-    snprintf(line, TRAILER_BYTES + 1, TRAILER, at, crc, structure);
-}
-
 /* The cells of an index over parts are not in it. */
 static int cells_in_index(const state_info *s) { return s->folder[0] ? -1 : 0; }
 
@@ -170,7 +177,7 @@ static int read_table(int fd, int64_t at, int64_t end, state_info *s)
     return replace_pread(fd, s->part, (size_t)s->rest_bytes, (uint64_t)at + HEAD_BYTES);
 }
 
-static state_status read_index(int fd, state_info *s, sentence *why)
+static state_status read_from(int fd, state_info *s, sentence *why)
 {
     struct stat info;
     char found[TRAILER_BYTES + 1] = "", line[TRAILER_BYTES + 1];
@@ -180,7 +187,7 @@ static state_status read_index(int fd, state_info *s, sentence *why)
     const int64_t end = info.st_size - TRAILER_BYTES;
     int code = end < 0 ? 0 : replace_pread(fd, found, TRAILER_BYTES, (uint64_t)end);
     (void)sscanf(found, TRAILER, &at, &table, &structure);
-    put_trailer(line, at, table, structure);
+    snprintf(line, sizeof line, TRAILER, at, table, structure);
     if (!code && strcmp(line, found) != 0)
         return sentence_fail(
             STATE_DAMAGED, why,
@@ -196,7 +203,8 @@ static state_status read_index(int fd, state_info *s, sentence *why)
                          "%s is damaged: its index has another CRC-32C than its trailer says", s->path);
 }
 
-state_status state_index_read(const char *path, state_info *s, sentence *why)
+/* s is to be closed in any case. */
+static state_status read_index(const char *path, state_info *s, sentence *why)
 {
     int fd;
     memset(s, 0, sizeof *s);
@@ -204,8 +212,16 @@ state_status state_index_read(const char *path, state_info *s, sentence *why)
         snprintf(s->path, sizeof s->path, "%s", path);
     state_status status = state_file_open(path, &fd, why);
     if (status != STATE_OK) return status;
-    status = read_index(fd, s, why);
+    status = read_from(fd, s, why);
     close(fd);
+    return status;
+}
+
+state_status state_index_head(const char *path, state_info *s)
+{
+    sentence unused;
+    const state_status status = read_index(path, s, &unused);
+    state_close(s);
     return status;
 }
 
@@ -215,13 +231,12 @@ int state_index_end(const char *path, state_info *s)
     char line[TRAILER_BYTES + 1];
     uint32_t structure = 0;
     state_info found;
-    sentence why;
     const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
     const uint64_t at = (uint64_t)info.st_size, rest_at = at + HEAD_BYTES,
                    rest_bytes = (uint64_t)s->rest_bytes;
     if (!code) code = state_structure_crc(s, cells_in_index(s), fd, info.st_size, &structure);
-    put_trailer(line, at, table_crc(s), structure);
+    snprintf(line, sizeof line, TRAILER, at, table_crc(s), structure);
     if (!code) code = replace_pwrite(fd, s, HEAD_BYTES, at);
     if (!code) code = replace_pwrite(fd, s->part, rest_bytes, rest_at);
     if (!code) code = replace_pwrite(fd, line, TRAILER_BYTES, rest_at + rest_bytes);
@@ -229,9 +244,7 @@ int state_index_end(const char *path, state_info *s)
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     if (code) return code;
-    const bool whole = state_index_read(path, &found, &why) == STATE_OK;
-    state_close(&found);
-    return whole ? 0 : EIO;
+    return state_index_head(path, &found) == STATE_OK ? 0 : EIO;
 }
 
 /* ---- opening ---- */
@@ -250,7 +263,7 @@ state_status state_open(MPI_Comm comm, const char *path, state_info *s, sentence
     const bool reads = ranks_mine(comm) == 0;
     const int64_t named = state_step_of(path);
     memset(s, 0, sizeof *s);
-    state_status status = reads ? state_index_read(path, s, why) : STATE_OK;
+    state_status status = reads ? read_index(path, s, why) : STATE_OK;
     if (reads && status == STATE_OK && named >= 0 && named != s->step)
         status = sentence_fail(STATE_DAMAGED, why,
                                "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64,

@@ -6,6 +6,9 @@
 
 #include "state/state.h"
 
+/* The head of a level's table, before it is cut into parts. */
+state_info state_of_level(const state_level *l);
+
 /* ---- geometry ---- */
 
 /* Blocks of a part's rectangle: the cells of each lie together in the file. */
@@ -26,9 +29,9 @@ void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
 
 /* CRC-32C of the first bytes of an open file without the cells of part k; k = -1: it has none. 0 or errno. */
 int state_structure_crc(const state_info *s, int k, int fd, int64_t bytes, uint32_t *crc);
-/* Reads an index. MISSING: no such file; DAMAGED: no table at its end, or another checksum; IO. s is to be
- * closed in any case. */
-state_status state_index_read(const char *path, state_info *s, sentence *why);
+/* Reads an index, and compares its checksums; s has no parts, checksums and deck then. MISSING: no such file;
+ * DAMAGED: no table at its end, or another checksum; IO. */
+state_status state_index_head(const char *path, state_info *s);
 /* Appends the table to the file that state_index_create made, with the checksum of what is there, fsyncs it
  * and reads it back. 0 or errno. */
 int state_index_end(const char *path, state_info *s);

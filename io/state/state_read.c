@@ -175,18 +175,11 @@ static bool other_fingerprint(const state_info *s, const uint64_t found[STATE_FI
     return false;
 }
 
-static bool fits(const state_info *s, const state_level *l)
-{
-    bool same = strcmp(s->kind, l->kind) == 0 && s->type == l->type && s->fields == l->fields;
-    for (int i = 0; i < l->fields && same; i++)
-        same = s->field[i].nx == l->field[i].nx && s->field[i].ny == l->field[i].ny;
-    return same;
-}
-
 state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sentence *why)
 {
     uint64_t found[STATE_FIELDS_MAX] = { 0 };
-    if (!fits(s, l))
+    const state_info wanted = state_of_level(l);
+    if (!state_is_alike(s, &wanted))
         return sentence_fail(STATE_DAMAGED, why, "%s is damaged: its fields are not those of its deck",
                              s->path);
     state_status status = STATE_OK;

@@ -5,24 +5,18 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ranks/check.h"
+#include "ranks/printable.h"
 #include "ranks/ranks.h"
-
-const char *state_host(char out[STATE_HOST_BYTES])
-{
-    memset(out, 0, STATE_HOST_BYTES);
-    return gethostname(out, STATE_HOST_BYTES - 1) == 0 ? out : "its host";
-}
+#include "ranks/timer.h"
 
 state_status state_agree(MPI_Comm comm, state_status mine, sentence *why)
 {
     const int rank = ranks_mine(comm);
-    char host[STATE_HOST_BYTES];
     if (mine == STATE_MISSING && rank > 0)
-        sentence_add(why, " (rank %d on %s)", rank, state_host(host)); /* rank 0 may see it */
+        sentence_add(why, " (rank %d on %s)", rank, printable_host()); /* rank 0 may see it */
     return (state_status)agree_worst((int)mine, why, comm);
 }
 
@@ -45,14 +39,9 @@ state_status state_file_open(const char *path, int *fd, sentence *why)
     return sentence_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
 }
 
-enum { SEEN_WITHIN_S = 10, SEEN_TRIES = 200 };
-
 bool state_look_again(int code, int *tries)
 {
-    const struct timespec pause = { 0, 1000000000L / SEEN_TRIES * SEEN_WITHIN_S };
-    if ((code != ENOENT && code != ESTALE) || (*tries)++ == SEEN_TRIES) return false;
-    nanosleep(&pause, NULL);
-    return true;
+    return (code == ENOENT || code == ESTALE) && timer_try_again(tries, 10);
 }
 
 int state_exit(state_status status)

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "core/fp.h"
@@ -30,9 +29,12 @@
 
 typedef enum phase { IDLE, WRITE, PUBLISH, TELL } phase;
 
-/* Numbers of which all ranks learn the largest. WORST: status * ranks, and more for lower ranks, of which the
- * lowest speaks. */
+/* Numbers of which all ranks learn the largest, and which rank, the lowest of several, has it. */
 enum { WORST, JOB_S, VERIFY_S, AGREED };
+typedef struct most {
+    double number; /* WORST: a status */
+    int rank;
+} most;
 struct state_writer {
     MPI_Comm comm; /* owned */
     state_stats stats;
@@ -41,12 +43,11 @@ struct state_writer {
     phase phase;
     bool agreeing; /* the phase's work is done */
     state_request request;
-    state_level level;
     collect *cells; /* NULL: the snapshot is not there yet */
     collect_window window;
     pthread_t thread;
     bool job_runs, has_thread, finished; /* finished: the phase's last job is begun */
-    double mine[AGREED], all[AGREED];
+    most mine[AGREED], all[AGREED];
     MPI_Request pending[3];
     int pending_count;
     state_status status; /* of this phase on this rank */
@@ -71,7 +72,7 @@ static void *run_job(void *writer)
     omp_set_num_threads(1);
     if (w->status == STATE_OK) w->status = do_job(w); /* after a failure messages go on, but nothing else */
     omp_set_num_threads(threads);
-    w->mine[JOB_S] += timer_now_s() - begin_s;
+    w->mine[JOB_S].number += timer_now_s() - begin_s;
     return NULL;
 }
 
@@ -98,7 +99,7 @@ static bool job_is_done(state_writer *w)
 static bool snapshot_is_there(state_writer *w)
 {
     double held_s = 0;
-    if (w->request.ready && !w->request.ready(w->request.owner, &w->level, &held_s)) return false;
+    if (w->request.ready && !w->request.ready(w->request.owner, &w->request.level, &held_s)) return false;
     w->stats.snapshot_s += held_s;
     w->stats.stall_s += held_s;
     return true;
@@ -108,7 +109,7 @@ static bool snapshot_is_there(state_writer *w)
 static bool windows_are_written(state_writer *w)
 {
     if (!w->cells && !snapshot_is_there(w)) return false;
-    if (!w->cells) w->cells = collect_begin(w->comm, &w->a.s, &w->level, w->a.number);
+    if (!w->cells) w->cells = collect_begin(w->comm, &w->a.s, &w->request.level, w->a.number);
     while (collect_next(w->cells, &w->window)) {
         if (w->window.field == w->a.s.fields) return true;
         if (box_empty(w->window.cells)) continue;
@@ -139,10 +140,10 @@ static void begin_phase(state_writer *w, phase next)
     const double begin_s = timer_now_s();
     w->phase = next;
     w->agreeing = w->finished = false;
-    memset(w->mine, 0, sizeof w->mine);
-    if (next == WRITE) w->status = attempt_begin(&w->a, &w->level);
+    for (int i = 0; i < AGREED; i++) w->mine[i] = (most){ 0, w->a.rank };
+    if (next == WRITE) w->status = attempt_begin(&w->a, &w->request.level);
     else if (w->a.rank == 0) w->status = state_index_create(w->a.index, &w->a.s, &w->a.why);
-    w->mine[JOB_S] = timer_now_s() - begin_s;
+    w->mine[JOB_S].number = timer_now_s() - begin_s;
 }
 
 static MPI_Request *next_pending(state_writer *w) { return &w->pending[w->pending_count++]; }
@@ -151,15 +152,15 @@ static void agree(state_writer *w)
 {
     const state_info *s = &w->a.s;
     w->agreeing = true;
-    w->mine[WORST] = (int)w->status * w->a.ranks + w->a.ranks - 1 - w->a.rank;
-    w->mine[VERIFY_S] = w->phase == WRITE ? w->a.verify_s : 0;
-    w->mine[JOB_S] -= w->mine[VERIFY_S];
-    MPI_CHECK(MPI_Iallreduce(w->mine, w->all, AGREED, MPI_DOUBLE, MPI_MAX, w->comm, next_pending(w)));
+    w->mine[WORST].number = w->status;
+    w->mine[VERIFY_S].number = w->phase == WRITE ? w->a.verify_s : 0;
+    w->mine[JOB_S].number -= w->mine[VERIFY_S].number;
+    MPI_CHECK(MPI_Iallreduce(w->mine, w->all, AGREED, MPI_DOUBLE_INT, MPI_MAXLOC, w->comm, next_pending(w)));
     if (w->phase != WRITE) return;
     /* parts and checksums: what a rank does not know is 0, what several know is the same */
     const int words = (int)(s->crc + s->blocks - (uint32_t *)s->part);
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, s->part, words, MPI_UINT32_T, MPI_BOR, w->comm, next_pending(w)));
-    for (int i = 0; i < s->fields; i++) w->a.sum[0][i] = w->level.field[i].fingerprint;
+    for (int i = 0; i < s->fields; i++) w->a.sum[0][i] = w->request.level.field[i].fingerprint;
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->a.sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,
                              next_pending(w)));
 }
@@ -214,13 +215,12 @@ static void go_on(state_writer *w)
         end(w);
         return;
     }
-    const int worst = (int)w->all[WORST];
-    state_status status = (state_status)(worst / w->a.ranks);
-    w->stats.write_s += w->all[JOB_S];
-    w->stats.verify_s += w->all[VERIFY_S];
+    state_status status = (state_status)w->all[WORST].number;
+    w->stats.write_s += w->all[JOB_S].number;
+    w->stats.verify_s += w->all[VERIFY_S].number;
     if (status == STATE_OK && w->phase == WRITE) status = learn_fingerprints(w);
     if (status != STATE_OK) {
-        give_up(w, status, w->a.ranks - 1 - worst % w->a.ranks);
+        give_up(w, status, w->all[WORST].rank);
     } else if (w->phase == PUBLISH) {
         end(w);
     } else {
@@ -251,7 +251,6 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     assert(w->phase == IDLE);
     const double begin_s = timer_now_s();
     w->request = *r;
-    w->level = *r->level;
     w->ended = STATE_OK;
     begin_phase(w, WRITE);
     w->stats.aside = w->a.aside;

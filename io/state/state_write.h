@@ -49,8 +49,8 @@ state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, 
 void state_writer_trust(state_writer *w, int64_t step);
 
 typedef struct state_request {
-    const state_level *level; /* copied; its texts and data are the writer's until the write has ended */
-    /* Are the cells in level->field[].data, and in l->field[].fingerprint this rank's shares? *held_s: for
+    state_level level; /* its texts and data are the writer's until the write has ended */
+    /* Are the cells in l->field[].data, and in l->field[].fingerprint this rank's shares? *held_s: for
      * how long the steps were held up. Asked from inside begin, poll and wait. NULL: they are there. */
     bool (*ready)(void *owner, state_level *l, double *held_s);
     /* Have the steps nothing left to do? Until then waiting is no stall. NULL: they always wait. */

@@ -43,15 +43,13 @@ static void signals_hold(bool hold)
 static void same_on_all_ranks(const char *what, const char *text)
 {
     int bytes = (int)strlen(text) + 1; /* of rank 0's */
-    char host[64] = "";
     sentence why;
     MPI_CHECK(ranks_bcast(&bytes, 1, MPI_INT, 0, ranks_world()));
     char *first = CHECK_ALLOC(malloc((size_t)bytes));
     if (rank == 0) memcpy(first, text, (size_t)bytes);
     MPI_CHECK(ranks_bcast(first, bytes, MPI_CHAR, 0, ranks_world()));
-    (void)gethostname(host, sizeof host - 1);
-    sentence_set(&why, "rank %d on %s %s '%.255s', rank 0 '%.255s'; all ranks need the same", rank, host,
-                 what, text, first);
+    sentence_set(&why, "rank %d on %s %s '%.255s', rank 0 '%.255s'; all ranks need the same", rank,
+                 printable_host(), what, text, first);
     const bool same = agree_or_say(strcmp(first, text) == 0, &why, ranks_world());
     free(first);
     if (!same) exit(cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text)));

@@ -119,7 +119,7 @@ static void store(ladder_case *c, filing *f)
     state_status status;
     const state_writer_options o = { .file = f->path, .writers = top->ranks };
     state_writer *w = state_writer_create(top->comm, &o, &status, &note, &why);
-    if (w) status = state_writer_begin(w, &(state_request){ .level = &f->state }, &why);
+    if (w) status = state_writer_begin(w, &(state_request){ .level = f->state }, &why);
     state_writer_destroy(&w);
     if (status == STATE_DAMAGED && writes(c) && !f->verified) f->damage = why;
     else if (status != STATE_OK) check_fail(__FILE__, __LINE__, "state_writer_begin", why.text);

@@ -12,7 +12,6 @@ bench_world bench_world_create(const topology *top, const char *dir)
 {
     bench_world w = { .top = top, .dir = dir, .link = -1 };
     MPI_CHECK(MPI_Comm_split(top->comm, ranks_mine(top->comm) / 2, 0, &w.pairs));
-    MPI_CHECK(MPI_Comm_set_errhandler(w.pairs, MPI_ERRORS_RETURN));
     return w;
 }
 

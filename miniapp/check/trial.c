@@ -180,7 +180,6 @@ static void meet(check *c, int round, bool of_hosts)
     MPI_CHECK(
         MPI_Comm_split(all->comm, other < 0 ? MPI_UNDEFINED : a, 2 * c->number + (host > there), &top.comm));
     if (other < 0) return;
-    MPI_CHECK(MPI_Comm_set_errhandler(top.comm, MPI_ERRORS_RETURN));
     top.ranks = ranks_count(top.comm);
     bench_world world = bench_world_create(&top, c->world.dir);
     world.link = b == a + 1 ? a : -1;

@@ -79,9 +79,8 @@ static void name_file(trials *t, const char *stem, char path[STATE_PATH_BYTES])
 /* code: 0 or errno of this rank's call. True: it went well on all ranks; else found says where it did not. */
 static bool all_well(const trials *t, int code, const char *call, sentence *found)
 {
-    char host[STATE_HOST_BYTES];
     if (code)
-        sentence_set(found, "%s failed on rank %d of %s: %s", call, t->top->rank, state_host(host),
+        sentence_set(found, "%s failed on rank %d of %s: %s", call, t->top->rank, t->top->host,
                      strerror(code));
     return agree_or_say(!code, found, t->top->comm);
 }

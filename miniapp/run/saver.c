@@ -82,9 +82,8 @@ static state_status make_writer(saver *v, saver_output which, sentence *why)
 /* Begins a write of this level; rank 0 says which state of another problem made room. */
 static state_status begin(const saver *v, saver_output to, sentence *why)
 {
-    state_level level;
     state_writer *const w = v->writer[to];
-    const state_request asked = snapshot_take(v->sim, v->deck_text, &level);
+    const state_request asked = snapshot_take(v->sim, v->deck_text);
     const state_status status = state_writer_begin(w, &asked, why);
     const state_stats stats = state_writer_stats(w);
     if (stats.aside.text[0]) cmd_say(0, "%s", stats.aside.text);
@@ -156,9 +155,8 @@ bool saver_finish(saver *v)
 /* That of the deck, else as wide as what is drawn with it. */
 static picture_scale asked_scale(const config *c)
 {
-    return (picture_scale){ .low = c->output.picture_low,
-                            .high = c->output.picture_high,
-                            .fixed = c->output.picture_low < c->output.picture_high };
+    const picture_scale asked = { c->output.picture_low, c->output.picture_high, .fixed = true };
+    return asked.low < asked.high ? asked : PICTURE_SCALE_OF_CELLS;
 }
 
 static state_status open_frames(saver *v, sentence *why)

@@ -103,9 +103,7 @@ void watchdog_start(double limit_s, bool rounds)
     if (limit_s <= 0) return;
     dog.limit_s = limit_s;
     dog.rank = ranks_mine(ranks_world());
-    char host[sizeof dog.host] = "";
-    (void)gethostname(host, sizeof host - 1);
-    printable(dog.host, sizeof dog.host, host);
+    snprintf(dog.host, sizeof dog.host, "%s", printable_host());
     pthread_t thread;
     int code = pthread_create(&thread, NULL, watch, NULL);
     if (!code) code = pthread_detach(thread); /* a short run waits for no pause of it */

@@ -203,7 +203,7 @@ void snapshot_destroy(sim *s);
 /* Puts the level aside, described as sim_state_describe does, where what was put aside before is lost.
  * Enqueues only. The request to write it, for which steps are idle when all is done that was enqueued before
  * snapshot_mark, or before the level was taken. */
-state_request snapshot_take(sim *s, const char *deck_text, state_level *level);
+state_request snapshot_take(sim *s, const char *deck_text);
 void snapshot_mark(sim *s);
 
 /* ---- sim_trial.c ---- */

@@ -100,22 +100,23 @@ static bool is_ready(void *owner, state_level *level, double *held_s)
     return true;
 }
 
-state_request snapshot_take(sim *s, const char *deck_text, state_level *level)
+state_request snapshot_take(sim *s, const char *deck_text)
 {
+    state_request asked = { .ready = is_ready, .idle = is_idle, .owner = s };
     sim_field field[STATE_FIELDS_MAX];
     device *d = s->dev;
     sim_aside *const p = &s->aside;
     device_stream *const steps = s->streams.stream[0];
     const int fields = sim_level_fields(s, field);
     const bool copied = p->copy[0] != NULL;
-    sim_state_describe(s, deck_text, level);
+    sim_state_describe(s, deck_text, &asked.level);
     DEVICE_CALL(d, event_record, p->event[BEGIN], steps);
     for (int i = 0; i < fields && copied; i++)
         DEVICE_CALL(d, copy, p->copy[i], field[i].cells, field[i].grid->shape.bytes, steps);
     if (copied) DEVICE_CALL(d, event_record, p->event[END], steps);
     DEVICE_CALL(d, event_wait, p->event[copied ? END : BEGIN], p->stream);
     for (int i = 0; i < fields; i++)
-        bring(s, field[i].grid, copied ? p->copy[i] : field[i].cells, i, level->field[i].data);
+        bring(s, field[i].grid, copied ? p->copy[i] : field[i].cells, i, asked.level.field[i].data);
     DEVICE_CALL(d, event_record, p->event[DONE], p->stream);
     if (!copied) {
         DEVICE_CALL(d, event_wait, p->event[DONE], steps);
@@ -124,5 +125,5 @@ state_request snapshot_take(sim *s, const char *deck_text, state_level *level)
     /* The level is complete, for all streams of the next step, only now. */
     step_complete(&s->streams);
     snapshot_mark(s);
-    return (state_request){ level, is_ready, is_idle, s };
+    return asked;
 }

@@ -10,10 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ranks/printable.h"
 #include "state/state_folder.h"
 #include "support/unit.h"
 
-static char folder[] = "/tmp/weft_lock_XXXXXX", path[64], host[STATE_HOST_BYTES];
+static char folder[] = "/tmp/weft_lock_XXXXXX", path[64];
 static sentence note, why;
 static bool no_flock; /* on this file system */
 
@@ -41,7 +42,7 @@ static void expect_refused(const char *words)
 static void put(const char *text)
 {
     FILE *f = fopen(path, "w");
-    fprintf(f, text, host);
+    fprintf(f, text, printable_host());
     fclose(f);
 }
 
@@ -133,7 +134,6 @@ static void where_it_is(void **unused)
 int main(void)
 {
     if (!mkdtemp(folder)) return 1;
-    state_host(host);
     snprintf(path, sizeof path, "%s/%s", folder, LOCK_NAME);
     const struct CMUnitTest tests[] = { cmocka_unit_test(one_of_two), cmocka_unit_test(a_file_that_is_there),
                                         cmocka_unit_test(where_it_is) };

@@ -55,9 +55,9 @@ static image draw(formula at, int64_t nx, int64_t ny, dtype type)
         fixture_cut("u", nx, ny, ranks == 3 ? 3 : 1, ranks == 3 ? 1 : ranks, rank, type);
     for (int64_t i = 0; i < box_cells(f.own); i++) {
         const int64_t n = fixture_place(f.own, nx, i);
-        fixture_put(f.data, type, i, at(n % nx, n / nx));
+        cell_set(type, f.data, i, at(n % nx, n / nx));
     }
-    const picture p = { type, nx, ny, f.own, f.data, "a ramp", NULL };
+    const picture p = { type, nx, ny, f.own, f.data, "a ramp", &PICTURE_SCALE_OF_CELLS };
     const bool ok = picture_write(MPI_COMM_WORLD, path, &p, &why);
     free(f.data);
     if (!on_all(ok)) fail_msg("%s", why.text);
@@ -131,14 +131,14 @@ static void one_scale_whole_files(void **unused)
 {
     static const char *const texts[][2] = { { "Title", "a title" }, { "min", "-1" }, { "max", "3" } };
     static char chunk[32], before[BYTES], after[BYTES];
-    picture_scale scale = { .low = 0 }, asked = { .low = -1, .high = 3, .fixed = true };
+    picture_scale scale = PICTURE_SCALE_OF_CELLS, asked = { .low = -1, .high = 3, .fixed = true };
     struct rlimit limit;
     if (rank > 0) return;
     for (int step = 0; step <= 20; step += 5) {
         for (int i = 0; i < NX * NY; i++) data[i] = i % NX < 10 * (step + 1) ? step + 1.0 : i % NX * 1e-3;
         assert_true(write_it(&scale));
     }
-    assert_true(scale.begun && scale.low == 0.01 && scale.high == 21);
+    assert_true(scale.low == 0.01 && scale.high == 21);
     assert_true(write_it(&asked) && asked.low == -1 && asked.high == 3);
     const size_t bytes = load_bytes(before);
     for (int i = 0; i < 3; i++) {
@@ -148,7 +148,7 @@ static void one_scale_whole_files(void **unused)
     for (int i = 0; i < NX * NY; i++) data[i] = cell_random(1, (uint64_t)i);
     getrlimit(RLIMIT_FSIZE, &limit);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 100, limit.rlim_max });
-    const bool drawn = write_it(NULL);
+    const bool drawn = write_it(&asked);
     setrlimit(RLIMIT_FSIZE, &limit);
     if (drawn || fixture_left(".") != 0 || !strstr(why.text, "field.png: File too large"))
         fail_msg("%s", why.text);

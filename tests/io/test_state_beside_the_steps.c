@@ -21,7 +21,7 @@ static void a_snapshot(void **unused)
         int looks = 0;
         l.step = i;
         wrong = i == 1;
-        assert_int_equal(state_writer_begin(w, &(state_request){ &l, on_the_third_look, NULL, &looks }, &why),
+        assert_int_equal(state_writer_begin(w, &(state_request){ l, on_the_third_look, NULL, &looks }, &why),
                          STATE_OK);
         assert_true(state_writer_poll(w, &why) == STATE_OK && looks == 2 && state_writer_busy(w));
         assert_false(fixture_step(path, ".", i));

@@ -76,19 +76,18 @@ static void damage_and_mend(int number, long at, int mask)
     static char rest[BYTES_MAX];
     const long count = mask ? 1 : bytes_of[number] - at;
     const int fd = open(file[number], O_RDWR), k = whole.folder[0] ? number - 1 : 0;
-    const bool acts = rank == 0;
     const long first = k < 0 ? 0 : whole.part[k].of[0].at_bytes,
                cells = k < 0 ? 0 : (long)box_cells(whole.part[k].of[0].cells) * 8;
     char what[64];
     snprintf(what, sizeof what, "file %d, byte %ld ^ %d", number, at, mask);
-    if (acts) {
+    if (rank == 0) {
         must(pread(fd, rest, (size_t)count, at) == count, what);
         rest[0] = (char)(rest[0] ^ mask);
         must(mask ? pwrite(fd, rest, 1, at) == 1 : ftruncate(fd, at) == 0, what);
     }
     expect_found(what, mask && at >= first && at < first + cells ? ", rows " : "");
     rest[0] = (char)(rest[0] ^ mask);
-    if (acts) must(pwrite(fd, rest, (size_t)count, at) == count, what);
+    if (rank == 0) must(pwrite(fd, rest, (size_t)count, at) == count, what);
     close(fd);
 }
 

@@ -190,8 +190,8 @@ static void step_with_probe(sim *s)
  * that is put aside: two launches at least come behind it, of which the second overwrites that level. */
 static void round_of(sim *s, int64_t steps)
 {
-    state_level put_aside;
     state_request asked;
+    state_level *const put_aside = &asked.level;
     bool is_aside = false;
     double held_s;
     const int64_t end = s->level + steps, first = s->level + (steps + 3) / 4;
@@ -203,13 +203,13 @@ static void round_of(sim *s, int64_t steps)
             must(norm == truth.norm[s->level], s, "norm", norm);
         }
         if (is_aside || s->level < first) continue;
-        asked = snapshot_take(s, "", &put_aside);
+        asked = snapshot_take(s, "");
         is_aside = true;
     }
     sim_wait(s);
-    assert_true(asked.ready(asked.owner, &put_aside, &held_s));
-    for (int i = 0; i < put_aside.fields && config_kind_of(s->cfg)->stencil; i++)
-        compare(s, put_aside.field[i].data, put_aside.step - i, "put aside"); /* it and the one before */
+    assert_true(asked.ready(asked.owner, put_aside, &held_s));
+    for (int i = 0; i < put_aside->fields && config_kind_of(s->cfg)->stencil; i++)
+        compare(s, put_aside->field[i].data, put_aside->step - i, "put aside"); /* it and the one before */
     compare(s, sim_host_copy(s), s->level, "the run at");
 }
 

@@ -107,7 +107,7 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
 
 @test "a disk that loses a page: the disk is to blame, and no file stays" {
     mkdir files
-    weft=$weft_sanitize WEFT_FAULT=checkpoint_flip:2 check 3 dir=files
+    SHIM=flip SHIM_RANK=2 preloaded check 3 dir=files
     expect "verdict, suspects" "wrong disk -1 -1" "$(of_check .verdict) $(suspects)"
     [[ "$(of_check '.faults[].where')" == *"rank 2 read back other values than were written"* ]]
     expect "files that stay" "" "$(ls files)"

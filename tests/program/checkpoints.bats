@@ -1,6 +1,5 @@
 # Checkpoints of long runs: a thread of each rank writes them while time steps go on, also where a write is
-# slow or fails; which ones stay, and whose directory it is. The sanitizers' build makes writes slow or fail
-# (WEFT_FAULT).
+# slow or fails (tests/support/shim_process.c); which ones stay, and whose directory it is.
 load ../support/helper
 
 heat=(problem.kind=heat problem.alpha=0.2 grid.nx=200 grid.ny=160)
@@ -20,24 +19,25 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
 }
 
 @test "steps go on beside a slow write; one that comes too early waits, which is stall; both are whole" {
-    weft=$weft_sanitize
+    weft=$weft_sanitize # whose steps take long
     deck d.ini "${heat[@]}" checkpoint.keep=0 time.steps=8
-    export WEFT_FAULT=checkpoint_slow:300
-    weft_run 2 d.ini checkpoint.every=4 checkpoint.dir=two
+    SHIM_MS=300 preloaded weft_run 2 d.ini checkpoint.every=4 checkpoint.dir=two
     expect "both written; the second waited for the first, the end for the second" true \
         "$(record '.checkpoint | .count == 2 and .stall_s > 0.5')"
-    "$weft_release" verify two
-    weft_run 2 d.ini grid.nx=100 grid.ny=80 checkpoint.every=5001 checkpoint.dir=one time.steps=10000
+    "$weft" verify two
+    SHIM_MS=100 preloaded weft_run 2 d.ini grid.nx=100 grid.ny=80 time.steps=10000 checkpoint.every=5001 \
+        checkpoint.dir=one
     expect "steps beside it" true "$(record '.checkpoint | .count == 1 and .stall_s < .write_s / 2')"
 }
 
 @test "a write that fails in one rank's thread: exit 3, soon, or said once; nothing half written" {
     weft=$weft_sanitize
-    deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100
-    WEFT_FAULT=checkpoint_write:1 refuses 3 weft_run 3 d.ini time.steps=1000000000 -- \
+    deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100 checkpoint.writers=3
+    export SHIM=fsync
+    SHIM_RANK=1 preloaded refuses 3 weft_run 3 d.ini time.steps=1000000000 -- \
         "$(checkpoint 100)" "Input/output error"
     expect "files" "" "$(ls -A checkpoints)"
-    WEFT_FAULT=checkpoint_write:2 run --separate-stderr weft_run 3 d.ini checkpoint.on_error=continue
+    SHIM_RANK=2 run --separate-stderr preloaded weft_run 3 d.ini checkpoint.on_error=continue
     expect "status, sentences" "0 1" "$status $(grep -c '^weft: ' <<<"$stderr")"
     expect "files" "" "$(ls -A checkpoints)"
     expect "steps, files, failures" "400 0 4" \
@@ -45,17 +45,14 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
 }
 
 @test "other bytes in a part than were written: exit 3 names part, block and rows; an older state stays" {
-    weft=$weft_sanitize
     deck d.ini "${heat[@]}" time.steps=6 checkpoint.every=3 checkpoint.keep=0
     weft_run 2 d.ini time.steps=3
-    WEFT_FAULT=checkpoint_flip:1 refuses 3 \
+    SHIM=flip SHIM_RANK=1 preloaded refuses 3 \
         weft_run 2 d.ini checkpoint.writers=2 --restart checkpoints --quiet -- \
         "$(checkpoint 6)" "rank 1 read back other values than were written: part 1" \
         "/1.h5), block 0, rows 80 .. 159 of /fields/u: CRC-32C"
     expect "files" step_0000000003.h5 "$(echo $(ls -A checkpoints))"
-    "$weft_release" verify checkpoints
-    WEFT_FAULT=checkpoint_flip:1 weft_run 3 d.ini checkpoint.writers=1 # rank 0 writes alone
-    expect "nothing happens to a rank that does not write" 2 "$(record .checkpoint.count)"
+    "$weft" verify checkpoints
 }
 
 @test "a file system with room for one checkpoint: a dry run and weft bench say what is needed" {

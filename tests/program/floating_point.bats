@@ -12,7 +12,6 @@ setup() {
     make_shim
 }
 
-preloaded() { LD_PRELOAD=$shim "$@"; }
 same() { # key=value...
     SHIM=$word preloaded "$weft" run d.ini --quiet "$@"
     expect "$word, $*" "$reference" "$(fingerprint)"

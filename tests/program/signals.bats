@@ -135,19 +135,18 @@ END
 
 @test "a signal during a write: that file and the last step's are whole; INT twice: at once" {
     local before
-    weft=$weft_sanitize
     deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=300 grid.ny=200 time.steps=1000000000 \
         checkpoint.every=1000000000 checkpoint.keep=0
-    WEFT_FAULT=checkpoint_slow:400 begin 2 d.ini checkpoint.every=50
+    SHIM_MS=400 preloaded begin 2 d.ini checkpoint.every=50
     wait_for is_there 'checkpoints/step_*.????????'
     kill -USR1 $mpirun
     ends
     [ "$(steps_in | wc -w)" -ge 2 ]
-    "$weft_release" verify checkpoints
+    "$weft" verify checkpoints
     stopped "USR1 during a write"
     goes_on
     before=$(newest_step)
-    WEFT_FAULT=checkpoint_slow:8000 begin 1 d.ini --restart checkpoints output.progress=on
+    SHIM_MS=8000 preloaded begin 1 d.ini --restart checkpoints output.progress=on
     wait_for grep -q 'step [1-9]' out
     kill -INT $mpirun
     wait_for is_there 'checkpoints/step_*.????????/'
@@ -193,9 +192,8 @@ in_time() { # limit_ms ranks arguments...
     in_time 100000 2 d.ini run.wall_limit=5.8
     expect "files, steps" "1 1" "$(record '"\(.checkpoint.count) \(.steps)"')"
     stopped "its time limit"
-    weft=$weft_sanitize
     deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=60 grid.ny=50 time.steps=1000000000 \
         checkpoint.every=20000
-    WEFT_FAULT=checkpoint_slow:2000 in_time 10000 1 d.ini run.wall_limit=10
+    SHIM_MS=2000 preloaded in_time 10000 1 d.ini run.wall_limit=10
     stopped "its time limit"
 }

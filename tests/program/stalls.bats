@@ -22,8 +22,7 @@ setup() {
 }
 
 @test "a file system that does not answer: the phase is named" {
-    weft=$weft_sanitize
-    WEFT_FAULT=checkpoint_slow:60000 begin 2 d.ini run.stall_limit=4 time.steps=500 checkpoint.every=200
+    SHIM_MS=60000 preloaded begin 2 d.ini run.stall_limit=4 time.steps=500 checkpoint.every=200
     ends
     cat out
     expect status 3 "$status"
@@ -34,9 +33,8 @@ setup() {
 
 @test "a run that is suspended while it waits, for longer than the limit, and resumed, goes on to its end" {
     local ranks
-    weft=$weft_sanitize
-    WEFT_FAULT=checkpoint_slow:9000 begin 2 d.ini run.stall_limit=5 time.steps=200 checkpoint.every=200 \
-        output.record=suspended.jsonl
+    SHIM_MS=9000 preloaded begin 2 d.ini run.stall_limit=5 time.steps=200 \
+        checkpoint.every=200 output.record=suspended.jsonl
     wait_for is_there 'checkpoints/step_*.????????'
     sleep 1 # the watchdog has seen the last step, and after SIGCONT there is still to wait
     mapfile -t ranks < <(rank_pids output.record=suspended.jsonl)

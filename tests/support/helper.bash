@@ -118,6 +118,7 @@ make_shim() {
     cc -O1 -shared -fPIC -o "$shim" "$top/tests/support/shim_process.c" -ldl -lm \
         $(pkg-config --cflags --libs hdf5-serial 2>/dev/null || pkg-config --cflags --libs hdf5)
 }
+preloaded() { make_shim && LD_PRELOAD=$shim "$@"; }
 filtered() { # file: its /fields/u alone, in filtered.h5
     h5copy -p -i "$1" -s /fields/u -o copied.h5 -d /fields/u
     h5repack -l CHUNK=43x160 -f UD=300,0,0 copied.h5 filtered.h5

@@ -6,8 +6,11 @@
  *            threads: libgomp can make none; locale: sets one with a decimal comma
  *            hold: MPI_Init_thread makes the file `in_init`, stays until there is a file `go_on`, and takes the
  *            handlers of USR1, TERM and INT away, as an MPI with handlers of its own does
+ *            fsync: it fails; flip: the last byte of each block of a state's cells is another one
  *   places   load (where the library is loaded), init (in MPI_Init_thread), thread (in each new thread),
- *            call (in each call of the filter) */
+ *            call (in each call of the filter)
+ *
+ * Each block of a state's cells takes SHIM_MS longer. */
 #define _GNU_SOURCE
 #include <H5PLextern.h>
 #include <dlfcn.h>
@@ -22,7 +25,6 @@
 #include <unistd.h>
 
 #define REAL(TYPE, NAME) ((TYPE *)dlsym(RTLD_NEXT, #NAME))
-typedef int create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 typedef int init(int *, char ***, int, int *);
 
 /* Read once: MPI_Init changes the environment while threads begin. */
@@ -66,9 +68,10 @@ static void act(const char *place)
 
 __attribute__((constructor)) static void on_load(void)
 {
-    const char *const only = getenv("SHIM_RANK");
+    const char *const only = getenv("SHIM_RANK"), *const open_mpi = getenv("OMPI_COMM_WORLD_RANK"),
+                      *const rank = open_mpi ? open_mpi : copy_of("PMI_RANK");
     if (strcmp(program_invocation_short_name, "weft") != 0) return; /* Open MPI starts a daemon */
-    if (only && strcmp(copy_of("OMPI_COMM_WORLD_RANK"), only) != 0) return;
+    if (only && strcmp(rank, only) != 0) return;
     words = copy_of("SHIM"), places = copy_of("SHIM_AT");
     act("load");
 }
@@ -107,7 +110,20 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*of)(voi
     if (has(words, "threads") && known && strstr(caller.dli_fname, "libgomp")) return EAGAIN;
     start *const s = malloc(sizeof *s);
     *s = (start){ of, context };
-    return REAL(create, pthread_create)(thread, how, begin, s);
+    return REAL(__typeof__(pthread_create), pthread_create)(thread, how, begin, s);
+}
+
+int sync_file_range(int fd, off_t at, off_t bytes, unsigned flags)
+{
+    if (has(words, "flip") && pwrite(fd, "\x55", 1, at + bytes - 1) < 0) abort();
+    usleep(1000 * (unsigned)atoi(copy_of("SHIM_MS")));
+    return 0;
+}
+
+int fsync(int fd)
+{
+    errno = EIO;
+    return has(words, "fsync") ? -1 : REAL(__typeof__(fsync), fsync)(fd);
 }
 
 static size_t filter(unsigned flags, size_t count, const unsigned value[], size_t bytes, size_t *room,

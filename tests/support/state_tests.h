@@ -97,10 +97,8 @@ static inline int fixture_left(const char *name)
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *const attempt = found.gl_pathv[i];
         state_info s;
-        sentence ignored;
         snprintf(path, sizeof path, "%.*s.h5", (int)strlen(attempt) - 9, attempt);
-        left -= state_index_read(path, &s, &ignored) == STATE_OK && strcmp(s.folder, basename(attempt)) == 0;
-        state_close(&s);
+        left -= state_index_head(path, &s) == STATE_OK && strcmp(s.folder, basename(attempt)) == 0;
     }
     globfree(&found);
     return left;
@@ -140,12 +138,6 @@ static inline state_cells fixture_cut(const char *name, int64_t nx, int64_t ny, 
     return (state_cells){ name, nx, ny, own, columns, data, 0 };
 }
 
-static inline void fixture_put(void *data, dtype type, int64_t i, double v)
-{
-    if (type == DTYPE_F32) ((float *)data)[i] = (float)v;
-    else ((double *)data)[i] = v;
-}
-
 static inline bool fixture_is(const void *data, dtype type, int64_t i, double v)
 {
     return type == DTYPE_F32 ? ((const float *)data)[i] == (float)v : ((const double *)data)[i] == v;
@@ -158,7 +150,7 @@ static inline void fixture_fill(state_cells *f, dtype type, int number)
     for (int64_t i = 0; i < box_cells(f->own); i++) {
         const int64_t n = fixture_place(f->own, f->nx, i);
         const double v = fixture_value(number, n);
-        fixture_put(f->data, type, i, v);
+        cell_set(type, f->data, i, v);
         const uint64_t bits = type == DTYPE_F32 ? cell_bits_f32((float)v) : cell_bits_f64(v);
         f->fingerprint += cell_fingerprint(bits, (uint64_t)n);
     }
@@ -195,7 +187,7 @@ static inline state_writer *fixture_writer(const state_writer_options *o)
 /* Begins a write and waits for its end. */
 static inline state_status fixture_go(state_writer *w, const state_level *l)
 {
-    const state_status status = state_writer_begin(w, &(state_request){ .level = l }, &why);
+    const state_status status = state_writer_begin(w, &(state_request){ .level = *l }, &why);
     return status == STATE_OK ? state_writer_wait(w, &why) : status;
 }
 
