@@ -1,5 +1,5 @@
-# weft bench halo, alltoall, io: all ranks climb together; every rung is right before it is timed, stands beside a ceiling of the
-# same size, and names a rank that is slow.
+# weft bench halo, alltoall, io: all ranks climb together; every rung is right before it is timed, stands
+# beside a ceiling of the same size, and names a rank that is slow.
 load ../support/helper
 load ../support/bench_records
 

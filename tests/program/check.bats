@@ -1,5 +1,5 @@
-# weft check runs on any number of ranks of the host device, says what was wrong with its words, keeps what it knows where
-# ranks die, and names the part that is at fault.
+# weft check runs on any number of ranks of the host device, says what was wrong with its words, keeps what it
+# knows where ranks die, and names the part that is at fault.
 load ../support/helper
 
 check() { # ranks key=value...

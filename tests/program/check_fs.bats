@@ -1,5 +1,5 @@
-# `weft check fs DIR`: what a file system keeps is said for each promise, and nothing is left behind. Made hosts are
-# many_hosts_files.bats.
+# `weft check fs DIR`: what a file system keeps is said for each promise, and nothing is left behind. Made
+# hosts are many_hosts_files.bats.
 load ../support/helper
 
 checked() { # ranks program folder through...

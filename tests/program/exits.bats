@@ -1,5 +1,5 @@
-# A library that ends the process (tests/support/shim_process.c) ends it as a failed environment does: a sentence
-# that names the call and what ran, and status 3, never 0 or 1.
+# A library that ends the process (tests/support/shim_process.c) ends it as a failed environment does: a
+# sentence that names the call and what ran, and status 3, never 0 or 1.
 load ../support/helper
 
 setup() {

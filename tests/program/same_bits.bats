@@ -1,5 +1,5 @@
-# A GPU gives the host's bits with each norm of many steps in a graph, and where ranks drift apart. Every kind on
-# both devices: decks.bats; any ranks, lanes and feeds: test_random_decks_match_a_plain_reference.
+# A GPU gives the host's bits with each norm of many steps in a graph, and where ranks drift apart. Every kind
+# on both devices: decks.bats; any ranks, lanes and feeds: test_random_decks_match_a_plain_reference.
 load ../support/helper
 
 # Kinds, types and grids by every feed and transport: test_steps_wait_for_what_they_read.

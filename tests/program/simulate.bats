@@ -46,8 +46,8 @@ simulated() { # arguments of jobs/simulate...
     "$weft" diff one checkpoints
 }
 
-# Calls of MPI of the rank that has most of them; a call for all ranks sends log P messages. Elements of tables
-# with an entry per rank, which all-gathers and gathers make: 8 bytes each at most, text one.
+# Calls of MPI of the rank that has most of them; a call for all ranks sends log P messages. Elements of
+# tables with an entry per rank, which all-gathers and gathers make: 8 bytes each at most, text one.
 calls() { awk 'FNR == 1 { n = 0 } $2 != "compute" { if (++n > most) most = n } END { print most }' \
     "$1"_files/*; }
 table_bytes() { awk '/ (all)?gather / { bytes += $3 * ($NF == 6 ? 1 : 8) } END { print bytes }' \

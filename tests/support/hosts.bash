@@ -1,5 +1,6 @@
-# Shared by the bats files of several hosts, after helper.bash: hosta .. hostd (tests/support/hosts), made once
-# per file. They share the folders of the tests; /tmp, /dev/shm, names, addresses and boots are their own.
+# Shared by the bats files of several hosts, after helper.bash: hosta .. hostd (tests/support/hosts), made
+# once per file. They share the folders of the tests; /tmp, /dev/shm, names, addresses and boots are their
+# own.
 
 hosts=$top/tests/support/hosts
 world=$BATS_FILE_TMPDIR/world
