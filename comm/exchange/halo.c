@@ -45,9 +45,8 @@ size_t halo_field_bytes(device_kind of, const field_shape *f)
     return of == DEVICE_CUDA ? (size_t)message_block_bytes((int64_t)f->bytes) : f->bytes;
 }
 
-/* Rows of ghosts are not contiguous: side ghosts and padding lie between them. Where only rows are cut no
- * message brings those, and the boundary fill writes them afterwards. A fault is put into what is unpacked.
- */
+/* Side ghosts and padding lie between the rows of a box. Where only rows are cut a message may carry them
+ * along: the boundary fill writes them afterwards. A fault needs an unpack, so no box is contiguous then. */
 static transport_link make_link(const decomp *dec, const field_shape *f, int depth, int direction)
 {
     const box ghosts = halo_ghosts(f, depth, direction);
@@ -60,7 +59,7 @@ static transport_link make_link(const decomp *dec, const field_shape *f, int dep
                                            fault_asked("halo") < 0 };
 }
 
-/* Those over its kind alone. */
+/* Adds the links that go over on->kind. */
 static void add_links(transport_links *on, const decomp *dec, int depth, bool corners,
                       const transport_choice *choice)
 {
@@ -73,8 +72,8 @@ static void add_links(transport_links *on, const decomp *dec, int depth, bool co
     }
 }
 
-/* All transports that any rank wants, in communicator `caller`. Staged comes last: it can always be had, and
- * takes the links of those that cannot. */
+/* Makes all transports that any rank wants: nccl in communicator `caller`, the others in the halo's. Staged
+ * comes last: it can always be had, and takes the links of those that cannot. */
 static void make_transports(halo *h, const decomp *dec, device *d, const field_shape *shape, int depth,
                             bool corners, transport_choice choice, MPI_Comm caller)
 {

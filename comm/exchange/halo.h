@@ -1,13 +1,13 @@
 /* The halo exchange: every rank's boundary cells into its neighbours' ghosts, corners included, 8 neighbours
  * in 2D.
  *
- *   halo_begin                receives posted, boundary boxes packed on stream s (which must already be
- *                             ordered after the field's last update and whatever reads its ghosts); returns
- *                             at once
- *   halo_progress             optional, between pieces of other work: lets MPI move (cheap; host-side only)
+ *   halo_begin                boundary boxes packed on stream s (which must already be ordered after the
+ *                             field's last update and whatever reads its ghosts); returns at once
+ *   halo_progress             optional, between pieces of other work: once the pack is done, posts receives,
+ *                             sends, and takes what has arrived (host-side only, never waits)
  *   halo_end                  waits for the pack, sends, waits for the messages, unpacks on s; when it
  *                             returns, the unpack is *enqueued* on s, not done
- * Where only rows are cut, messages go straight from the field into the ghosts: nothing is packed, and
+ * Where only rows are cut, aware, nccl, and staged on the host pack nothing: they send from the field, and
  * padding and ghosts between the rows that travel are overwritten with the neighbour's. One exchange at a
  * time per halo. The thread that calls begin, progress and end may change between exchanges, not within one.
  * Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create. Disadvantage:
@@ -47,8 +47,8 @@ size_t halo_field_bytes(device_kind of, const field_shape *f);
 box halo_ghosts(const field_shape *f, int depth, int direction);
 
 int64_t halo_sent_bytes(const halo *h);  /* by this rank, per exchange */
-int halo_neighbours(const halo *h);      /* messages sent per exchange */
-bool halo_needs_host(const halo *h);     /* of any of its transports: transport_traits */
+int halo_neighbours(const halo *h);      /* links of this rank */
+bool halo_needs_host(const halo *h);     /* over any of its links: transport_traits */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 
 /* ---- does a transport bring every cell over some of the links, and how long does it take? ---- */

@@ -63,7 +63,8 @@ typedef struct transport_links {
     transport_link link[DECOMP_NEIGHBOURS]; /* [count], in the order of their directions */
 } transport_links;
 
-/* Then a transport need not pack. All ranks do, or the few that do send the same bytes as those that pack. */
+/* True: the transport need not pack. Where ranks differ in this, each box is one row, whose bytes are the
+ * same packed or not. */
 static inline bool transport_all_contiguous(const transport_links *on)
 {
     int i = 0;

@@ -2,7 +2,7 @@
  * message per neighbour, one kernel that unpacks. The first three differ in the memory that MPI sees
  * (message.h); nccl enqueues its messages on the stream (transport_nccl.c), and so needs no state here. On a
  * GPU staged cuts long messages into chunks, each an MPI message of its own, so that copies out, messages and
- * copies in run beside each other. Chunks that are together no longer than one share an event and a copy.
+ * copies in run beside each other. Chunks that are together no longer than one share an event and a copy out.
  *
  * Where all boxes are contiguous, aware, nccl, and staged on the host, need no buffers: cells are sent out of
  * the field and received into its ghosts.

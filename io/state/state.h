@@ -50,13 +50,13 @@ typedef struct state_field {
 } state_field;
 
 typedef struct state_part {
-    int64_t bytes;         /* of its file; of a state in one file: unused */
-    int64_t structure_crc; /* of all its bytes that are no cells; the same */
+    int64_t bytes;         /* of its file; unused in a state of one file, as is the next */
+    int64_t structure_crc; /* of the file's bytes that are no cells */
     struct {
         box cells;        /* empty: it has none of that field */
         int64_t at_bytes; /* where they begin in its file */
     } of[STATE_FIELDS_MAX];
-    int64_t block[STATE_FIELDS_MAX]; /* the number of their first block among all of the state */
+    int64_t block[STATE_FIELDS_MAX]; /* number of the first block of these cells in the state */
 } state_part;
 
 /* An index's contents. Owned by the caller: state_close. The same on every rank. */
@@ -68,7 +68,7 @@ typedef struct state_info {
     int parts;
     int64_t step, blocks;
     state_field field[STATE_FIELDS_MAX];
-    char path[STATE_PATH_BYTES]; /* of the index; up to here the head of the table */
+    char path[STATE_PATH_BYTES]; /* of the index; the members before it are the table's head */
     state_part *part;            /* owned; behind them, in the same memory, the rest of the table */
     uint32_t *crc;               /* [blocks]: CRC-32C of each, part by part, in a part field by field */
     char *deck;                  /* resolved, as text */

@@ -12,10 +12,10 @@
  * into the field would cross a link as a few bytes of each of thousands of rows.
  *
  * Two alternating inboxes suffice: docs/architecture.md shows that no word is read or overwritten too early.
- * The epoch of a level is its number mod INKERNEL_EPOCHS, so that a step has the same arguments every
- * INKERNEL_EPOCHS steps, and may be captured in a graph. Blocks along sides that ranks share come first in
- * the grid. A block must not wait for a word that none of its own cells reads: the neighbour may already have
- * stored the level after next in its place, and the wait would not end.
+ * The epoch counts levels mod INKERNEL_EPOCHS from a start on (inkernel_pass.c), so that a step has the same
+ * arguments every INKERNEL_EPOCHS steps, and may be captured in a graph. Blocks beside cut rows come first in
+ * the grid, those beside cut columns are spread. A block must not wait for a word that none of its own cells
+ * reads: the neighbour may already have stored the level after next in its place, and the wait would not end.
  *
  * Ghosts that no cell gives (a dirichlet node just outside) are constant; the caller fills the ghosts of both
  * buffers once before the first step. Pointers are device addresses; those of neighbours are mapped into this

@@ -1,5 +1,5 @@
 /* Where fields live and what computes on them: one struct of functions, two implementations (host, CUDA),
- * both in one binary. The code above this line never asks which one it has.
+ * both in one binary. A step is the same code on both.
  *
  * Streams: work on one stream runs in order; `work` functions only enqueue (no sync, no allocation, no
  * default stream). The host device runs work at once, in the calling thread's OpenMP team: its streams are

@@ -19,25 +19,25 @@ static __device__ __forceinline__ void store_flag_words(uint64_t *to, double u, 
 }
 
 /* Stores the images of the cells `part` (not empty) of a level with that epoch, by all threads of the block,
- * AT_ONCE cells at a time, because a read takes a trip to L2. A block that has few images waits for its
+ * BATCH cells at a time, because a read takes a trip to L2. A block that has few images waits for its
  * instructions, which no other block has just used, and short code is then faster: 4 cells at a time took .2
  * us more of 5.7 at 4096 x 512 cells on each of two H200s. */
-template <int AT_ONCE, typename T>
+template <int BATCH, typename T>
 static __device__ __forceinline__ void store_image(const inkernel_image &m, const T *level, int64_t pitch,
                                                    const box &part, uint64_t epoch)
 {
     const unsigned width = (unsigned)(part.x1 - part.x0), all = width * (unsigned)(part.y1 - part.y0);
     const unsigned threads = blockDim.x * blockDim.y;
 #pragma unroll 1
-    for (unsigned first = threadIdx.y * blockDim.x + threadIdx.x; first < all; first += AT_ONCE * threads) {
-        T u[AT_ONCE];
+    for (unsigned first = threadIdx.y * blockDim.x + threadIdx.x; first < all; first += BATCH * threads) {
+        T u[BATCH];
 #pragma unroll
-        for (int j = 0; j < AT_ONCE; j++) {
+        for (int j = 0; j < BATCH; j++) {
             const unsigned k = first + j * threads, y = k / width, x = k - y * width;
             if (k < all) u[j] = __ldcg(level + (part.y0 + y) * pitch + part.x0 + x);
         }
 #pragma unroll
-        for (int j = 0; j < AT_ONCE; j++) {
+        for (int j = 0; j < BATCH; j++) {
             const unsigned k = first + j * threads, y = k / width, x = k - y * width;
             if (k >= all) break;
             if (m.odd_x) u[j] = mirror((T)m.value_x, u[j]);

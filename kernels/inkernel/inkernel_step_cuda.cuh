@@ -2,8 +2,8 @@
  * (inkernel.h): tiles beside an inbox first take the neighbours' ghosts from flag words; tiles along any side
  * store images at their end. Tiles in the middle, and passes without images, pay four comparisons.
  *
- * A waiting block holds its place on the GPU, but it waits for a kernel that the neighbour has already
- * started, never for a later block: no order of blocks can deadlock.
+ * A waiting block holds its place on the GPU, but it waits only for the neighbour's launch before its own,
+ * which waits for nothing later: no order of blocks can deadlock.
  *
  * If all rows of a tile are requested at once, ghosts from flag words bypass the field: they overwrite their
  * copies in shared memory while the rows are on their way. Put into the field first, as rings of rows still
@@ -48,8 +48,8 @@ static __device__ __forceinline__ box part_for(const inkernel_inbox &in, const b
 }
 
 /* Waits for the flag words of all ghosts that the tile reads, and calls put(inbox, x, y, cell). All threads
- * take part, AT_ONCE cells at a time, since each takes a trip to L2. */
-template <stencil_form FORM, typename T, int R, int AT_ONCE, typename PUT>
+ * take part, BATCH cells at a time, since each takes a trip to L2. */
+template <stencil_form FORM, typename T, int R, int BATCH, typename PUT>
 static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const box &tile, PUT put)
 {
     constexpr int PARTS = flag_words_of<T>;
@@ -60,13 +60,13 @@ static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const
         const box part = part_for<FORM, R>(in, tile);
         if (box_empty(part)) continue;
         const unsigned width = (unsigned)(part.x1 - part.x0), all = width * (unsigned)(part.y1 - part.y0);
-        for (unsigned first = me; first < all; first += AT_ONCE * threads) {
-            uint64_t word[AT_ONCE][PARTS];
+        for (unsigned first = me; first < all; first += BATCH * threads) {
+            uint64_t word[BATCH][PARTS];
             bool there;
             do {
                 there = true;
 #pragma unroll
-                for (int j = 0; j < AT_ONCE; j++) {
+                for (int j = 0; j < BATCH; j++) {
                     const unsigned k = first + j * threads, y = k / width, x = k - y * width;
                     if (k >= all) continue;
                     const int64_t at = (part.y0 - in.ghosts.y0 + y) * in.pitch + part.x0 - in.ghosts.x0 + x;
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const
                 }
             } while (!there);
 #pragma unroll
-            for (int j = 0; j < AT_ONCE; j++) {
+            for (int j = 0; j < BATCH; j++) {
                 const unsigned k = first + j * threads, y = k / width, x = k - y * width;
                 if (k >= all) continue;
                 unsigned bits[PARTS];
@@ -121,7 +121,7 @@ static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, co
 }
 
 /* Stores the images of the tile. */
-template <int AT_ONCE, typename T>
+template <int BATCH, typename T>
 static __device__ __forceinline__ void finish(const inkernel_place &p, const inkernel_step &w, const T *next,
                                               int64_t pitch)
 {
@@ -129,7 +129,7 @@ static __device__ __forceinline__ void finish(const inkernel_place &p, const ink
     __syncthreads(); /* the tile is in next */
     for (unsigned left = p.images; left != 0; left &= left - 1) {
         const inkernel_image &m = w.image[__ffs((int)left) - 1];
-        store_image<AT_ONCE>(m, next, pitch, box_intersect(p.tile, m.cells),
+        store_image<BATCH>(m, next, pitch, box_intersect(p.tile, m.cells),
                              (w.epoch + 1) % INKERNEL_EPOCHS);
     }
 }
@@ -165,7 +165,7 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
     const inkernel_place &kept;
     change_word<T> &known_change; /* the block's word of the norm when the block began */
     int64_t x, y, pitch;
-    bool beside;
+    bool beside; /* kept.beside, before a barrier shows kept */
 
     __device__ __forceinline__ void before() const
     {
@@ -181,7 +181,7 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
         __syncthreads();
         bulk_fence();
     }
-    template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &rows, int height) const
+    template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &rows) const
     {
         if (!kept.beside) return;
         const auto put = [&](const inkernel_inbox &, int64_t gx, int64_t gy, T u) {

@@ -52,7 +52,7 @@ template <typename T, order ORDER> __global__ void four_cells(T *b, const T *a, 
 
 /* ---- turning the tile on the chip ---- */
 
-/* A square of TILE x TILE / CELLS threads, CELLS cells per thread. */
+/* A tile of TILE x TILE cells by TILE x TILE / CELLS threads, CELLS cells per thread. */
 template <typename T, int PAD, int CELLS>
 __global__ void shared_tile(T *b, const T *a, int64_t nx, int64_t ny)
 {
@@ -76,7 +76,7 @@ int64_t nx_of(const ladder_case *c) { return c->value[LADDER_TRANSPOSE_NX]; }
 int64_t ny_of(const ladder_case *c) { return c->value[LADDER_TRANSPOSE_NY]; }
 
 /* Blocks of X x Y threads, CELLS cells per thread, over A's shape or over B's. A warp is a row of 32 cells,
- * or of 8 x 4: whole sectors read then, half sectors written, none of one cell. */
+ * or of 8 x 4: whole sectors then along the rows, half sectors across them (f32), none of one cell. */
 template <kernel<float> F32, kernel<double> F64, order ORDER, int CELLS = 1, int X = 32, int Y = 16>
 int along(ladder_case *c)
 {

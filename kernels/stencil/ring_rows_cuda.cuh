@@ -117,7 +117,7 @@ template <typename S> struct ring_rows {
                 async_copy16(shared + (slot * S::B + b) * S::PITCH * 16 + k, row + k);
         async_copy_commit();
     }
-    __device__ __forceinline__ void wait_rows(int, unsigned) const {} /* wait covers the steps before */
+    __device__ __forceinline__ void wait_rows(int, unsigned) const {} /* start or wait covers them */
     __device__ __forceinline__ void wait(int, unsigned) const
     {
         if (S::AT_ONCE) return;

@@ -9,10 +9,10 @@
  * thread column of 4 rows reads it 5 times), and a warp reads its x neighbours as vectors of the shared row.
  *
  * STEPS steps of rows are kept. If they hold the whole tile, all of it is requested at once and the mbarriers
- * are the only barriers; on an H200 such short tiles (8 to 24 rows) came nearest to a copy, although their
- * halo rows cross from L2 up to 1.5 times: many rows requested at once matter more. If a tile needs more rows
- * than fit (radius 5 and more; the tall tiles of such boxes waste the fewest sums), STEPS is a ring: after
- * one __syncthreads per step, the step that is no longer read is filled again.
+ * are the only barriers; on an H200 such short tiles (8 to 24 rows) came nearest to a copy, although with
+ * their halos up to 1.5 times the tile's rows cross from L2: many rows requested at once matter more. If a
+ * tile needs more rows than fit (radius 5 and more; the tall tiles of such boxes waste the fewest sums),
+ * STEPS is a ring: after one __syncthreads per step, the step that is no longer read is filled again.
  *
  * Star: 2R + B rows of the thread's own cells stay in registers and move down by B a step. Box: 2R + B rows
  * of partial sums do, and a new row adds its terms to all sums it reaches, dy outermost, which is the order
@@ -107,7 +107,7 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
 
 /* The tile at (x, y) of the box `cells`, by all threads of the block. CHANGE (stars only): returns the
  * largest |next - cur| of the thread's cells. HOOKS: actions around it, by all threads. before(): before the
- * tile's first access to memory. amend(rows, height): after the request, if all rows are requested at once.
+ * tile's first access to memory. amend(rows): after the request, if all rows are requested at once.
  * An amend that replaces cells which other threads read ends with a barrier. */
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, typename HOOKS>
 static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur, const T *prev,
@@ -130,7 +130,7 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     in_flight.make_barriers();
     hooks.before();
     in_flight.start();
-    if constexpr (S::AT_ONCE) hooks.amend(rows_to_amend<T, S, R>{ ring, in_flight }, height);
+    if constexpr (S::AT_ONCE) hooks.amend(rows_to_amend<T, S, R>{ ring, in_flight });
 
     change_word<T> change = 0;
     const int group_y = (int)threadIdx.y * (height / S::GROUPS);
@@ -171,15 +171,15 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
 #pragma unroll
             for (int b = 0; b < B; b++) load_row(kept[2 * R + b], row + b * S::PITCH);
             /* the centre rows of the outputs lie R rows back, in one or two steps */
-            constexpr int FIRST = S::BACK * B - R;
+            constexpr int CENTRE = S::BACK * B - R;
             const int older = slot >= S::BACK ? slot - S::BACK : slot - S::BACK + S::STEPS;
             const int newer = older + 1 == S::STEPS ? 0 : older + 1;
             if (out > -B) {
 #pragma unroll
                 for (int b = 0; b < B; b++) {
-                    const float4 *const centre = FIRST + b < B
-                                                     ? own + older * STEP + (FIRST + b) * S::PITCH
-                                                     : own + newer * STEP + (FIRST + b - B) * S::PITCH;
+                    const float4 *const centre = CENTRE + b < B
+                                                     ? own + older * STEP + (CENTRE + b) * S::PITCH
+                                                     : own + newer * STEP + (CENTRE + b - B) * S::PITCH;
                     sums::star(b, centre, kept, sum[b]);
                 }
             }

@@ -1,7 +1,7 @@
-/* Flag words hold the epoch, the level modulo INKERNEL_EPOCHS: the same on all ranks, because all take the
- * same steps. A start waits until every kernel of every rank has ended and empties all inboxes, so that no
- * word of an earlier run of steps is taken for one of a later; then the words of the present level are sent,
- * with the epoch that fits the fields' parity. */
+/* Flag words hold the epoch, which counts levels modulo INKERNEL_EPOCHS: the same on all ranks, because all
+ * take the same steps. A start waits until every kernel of every rank has ended and empties all inboxes, so
+ * that no word of an earlier run of steps is taken for one of a later; then the words of the present level
+ * are sent, with the epoch that fits the fields' parity. */
 #include "step/step.h"
 
 #include <assert.h>

@@ -21,8 +21,8 @@
  *                      memory can be reached; the first one is taken behind a halo exchange (step_ready)
  *     persistent       one launch takes all steps of a block, and exchanges within
  *
- * No step allocates, synchronises the device, touches the default stream, or asks what device it runs on: on
- * the host a stream is a thread, and streams run at once. */
+ * No step allocates, synchronises the device or touches the default stream. On the host work is done by the
+ * thread that enqueues it: streams run beside each other where each has a thread. */
 #include "step/step.h"
 
 #include <assert.h>

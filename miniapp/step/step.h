@@ -1,8 +1,8 @@
 /* One time step of a stencil over all ranks, in one of several forms that give the same bits (step.c); or, by
  * temporal blocking (kernels/temporal/temporal.h), a block of several steps.
  *
- * Ghosts beyond sides of the domain are filled from own cells before the interior, which therefore ends only
- * near cut sides; the halo brings the others.
+ * Ghosts outside the domain that are images of own cells are complete before the interior, which therefore
+ * ends only near cut sides; the halo brings the others, or the cells that they are images of.
  *
  * With block_steps > 1 one exchange and one pass take up to block_steps steps. The ghosts are radius *
  * block_steps deep, corners included. Those beyond dirichlet and neumann sides the pass works out at every
@@ -84,8 +84,8 @@ typedef struct step_setup {
     int block_steps; /* that one pass takes at most: 1, or as temporal_steps gave for the bound stencil */
     bool every_norm; /* all steps of a graph with norms have one; else its last */
     const persistent_memory *persistent; /* not NULL: such passes (device.h), on one stream, without ghosts */
-    step_levels field[2]; /* between which levels alternate: one of even epoch writes the first. A single step
-                           * of two levels writes over the level before: { a, b } and { b, a } */
+    step_levels field[2]; /* levels alternate between them: a step from an even epoch writes field[0]. A
+                           * single step of two levels writes over the level before: { a, b } and { b, a } */
     const transport_choice *choice; /* of each link of the halo */
     MPI_Comm comm;
 } step_setup;
@@ -128,8 +128,8 @@ typedef struct step_pass {
 
 /* Collective, as is destroy. */
 void step_pass_create(step_pass *p, const step_setup *of);
-/* Between passes: in that form, at first overlapped, from now on. Exchange first is of blocks alone,
- * in-kernel exchange of single steps, whose `inkernel` is made before. */
+/* Called between passes: the pass takes that form from now on; a new one is overlapped. Exchange first is of
+ * blocks alone, in-kernel exchange of single steps, whose `inkernel` is made before. */
 void step_pass_set_form(step_pass *p, step_form form);
 void step_pass_destroy(step_pass *p);
 
@@ -146,7 +146,7 @@ typedef struct step_job {
     uint64_t *norm; /* not NULL: max |next - cur| of this rank's last step is taken, to there by a block of as
                      * many steps as temporal_steps gave or a persistent pass, else in the inkernel_pass */
     step_probe *probe; /* may be NULL */
-    int epoch;         /* of cur: its level mod INKERNEL_EPOCHS; with in-kernel exchange alone, as is: */
+    int epoch;         /* of cur (inkernel_pass.c); with in-kernel exchange alone, as is rides */
     inkernel_pass_norm rides; /* the norm that the step takes */
 } step_job;
 /* Enqueues it; afterwards the invariant holds for next. The same work for the same job, which may be
@@ -166,9 +166,9 @@ bool inkernel_pass_create(step_pass *pass, sentence *why);
 /* Collective. */
 void inkernel_pass_destroy(inkernel_pass **p);
 /* Around `steps` steps with in-kernel exchange that are enqueued together, never captured; else nothing.
- * step_ready: ghosts and flag words of the first one, where they are not there (collective then, and waited
- * for), and the job's epoch and norm. step_taken: they were, with rides.of norms, of which the last comes to
- * the host; it is read before the next run but one is enqueued. */
+ * step_ready sets ghosts and flag words of the first one where they are missing (collective then, and it
+ * waits), and the job's epoch and norm. step_taken: they are enqueued, with rides.of norms. The last norm
+ * comes to the host; the caller reads it before the next run but one is enqueued. */
 void step_ready(step_streams *s, step_pass *p, step_job *j);
 void step_taken(step_streams *s, step_pass *p, const step_job *j, int64_t steps);
 bool step_can_change(const step_pass *p); /* do its steps take norms? */

@@ -171,7 +171,7 @@ void step_pass_destroy(step_pass *p)
 
 /* ---- points ---- */
 
-/* Ranges begin and end in the comm thread; those of the interior in whichever thread feeds a stream. */
+/* Ranges begin and end in the main thread; those of the interior in whichever thread feeds a stream. */
 static const struct {
     bool ends;          /* the range that began last */
     const char *begins; /* NULL: none */
