@@ -1,9 +1,9 @@
-/* The border kernel of a pass of several steps: strips along x sides, one cell per lane, and bands along y
- * sides. It is the cascade of temporal_strip_cuda.cuh in small code, as two long loops beside each other do
- * not fit into instruction caches (docs/temporal-blocking.md): one row per iteration, and the queue's rows
- * move up. A block has as many warps as an SM has registers for, and with it SMs of its own.
+/* The border kernel of a pass of several steps: strips along x sides, one or two cells per lane, and bands
+ * along y sides. It is the cascade of temporal_strip_cuda.cuh in small code, as two long loops beside each
+ * other do not fit into instruction caches (docs/temporal-blocking.md): one row per iteration, and the
+ * queue's rows move up. A block has as many warps as an SM has registers for, and with it SMs of its own.
  *
- * A strip along x is 32 columns. It stores those far enough from its ends, and those at a side that it holds.
+ * A strip along x is 32 lanes. It stores columns far enough from its ends, and those at a side that it holds.
  * In a star, lanes near the side take a ghost's image from the lane that has it; for boxes the strip holds R
  * columns beyond the side, and ghosts are lanes. Ghosts are lanes, too, if halos are so deep that a lane has
  * two cells (temporal_side_columns). Strips have the corners; bands know no x side, nor do gaps, which are

@@ -32,8 +32,7 @@ static bool wide_enough(const plan *p, const plan_question *q, sentence *why)
     const int64_t width = d->nx / d->ranks_x, height = d->ny / d->ranks_y; /* of the smallest rank's box */
     const int64_t across = !config_two_d(q->cfg) || width < height ? width : height;
     return p->block_steps == 1 || across >= (int64_t)p->block_steps * q->cfg->problem.radius * DEPTHS_LEAST ||
-           sentence_refuse(why, "the ranks are narrow: in a block of steps they would compute more than a "
-                                "tenth of the cells twice");
+           sentence_refuse(why, "a rank's box is narrow: fewer than 32 depths of a block's ghosts across");
 }
 
 /* The longest block of at most `most` steps that the device has, and, where the deck leaves that open, that
@@ -217,8 +216,8 @@ static const char *choose_step_form(plan *p, const plan_question *q, sentence *w
     return why->text;
 }
 
-/* The passes of a shell cost a block more than an exchange between GPUs of a host takes: in 14 of 22 cases 3
- * to 84 % of the block (docs/ways.md). Messages take longer, and are hidden. */
+/* The passes of a shell cost a block more than an exchange between GPUs of a host takes (docs/ways.md).
+ * Messages take longer, and are hidden. */
 static const char *choose_block_form(plan *p, const plan_question *q)
 {
     const bool visits = q->through;

@@ -13,7 +13,7 @@
 #include "transports/peer.h"
 
 struct inkernel_pass {
-    const step_setup *of;    /* the step's pass owns both */
+    const step_setup *of;    /* in the step_pass, which owns this too */
     peer *peers;             /* NULL: no neighbours */
     size_t inbox_bytes;      /* of a level's ghosts (inkernel_plan.h), of the rank that needs most, as the
                               * second one lies behind the first */
