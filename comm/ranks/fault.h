@@ -19,13 +19,18 @@ static inline int fault_asked(const char *name)
     return -1;
 }
 
+/* WEFT_FAULT_PERCENT; `usual` where it is not set. */
+static inline double fault_percent(double usual)
+{
+    const char *percent = getenv("WEFT_FAULT_PERCENT");
+    return percent ? atof(percent) : usual;
+}
+
 /* With that fault, asked of that number (-1: of none), what began at begin_s takes longer here by
  * WEFT_FAULT_PERCENT of it, 100 where that is not set: the caller is busy until then. */
 static inline void fault_slows(const char *name, int number, double begin_s)
 {
     if (number < 0 || fault_asked(name) != number) return;
-    const char *percent = getenv("WEFT_FAULT_PERCENT");
-    const double now_s = timer_now_s(),
-                 end_s = now_s + (now_s - begin_s) * (percent ? atof(percent) : 100) / 100;
+    const double now_s = timer_now_s(), end_s = now_s + (now_s - begin_s) * fault_percent(100) / 100;
     while (timer_now_s() < end_s) continue;
 }

@@ -129,8 +129,7 @@ static __device__ __forceinline__ void finish(const inkernel_place &p, const ink
     __syncthreads(); /* the tile is in next */
     for (unsigned left = p.images; left != 0; left &= left - 1) {
         const inkernel_image &m = w.image[__ffs((int)left) - 1];
-        store_image<BATCH>(m, next, pitch, box_intersect(p.tile, m.cells),
-                             (w.epoch + 1) % INKERNEL_EPOCHS);
+        store_image<BATCH>(m, next, pitch, box_intersect(p.tile, m.cells), (w.epoch + 1) % INKERNEL_EPOCHS);
     }
 }
 

@@ -33,8 +33,8 @@ int ladder_field_pass(ladder_case *c); /* enqueue: the device's own */
 
 /* Time steps of a star of radius 1, from the random own cells of c->in to c->out. The state is, or begins
  * with, a ladder_field, and ghosts are `steps` deep, unless a plane is streamed: then it lies in pinned
- * memory, with ghosts as deep as the longest pass reads. work: a word read and one written
- * for each cell, by each step (fusing passes that ceiling) or, streamed, in all. */
+ * memory, with ghosts as deep as the longest pass reads. work: a word read and one written for each cell, by
+ * each step (fusing passes that ceiling) or, streamed, in all. */
 enum { LADDER_STEPS_NX, LADDER_STEPS_NY, LADDER_STEPS, LADDER_STEPS_PARAMETERS };
 int ladder_steps_prepare(ladder_case *c, boundary sides, bool streamed);
 /* All ghosts that are at most `depth` cells away. */

@@ -28,10 +28,10 @@ const char *bench_link_refusal(const ladder_rung *r, device_kind kind, int ranks
 /* The functions of a rung of such a way. prepare is collective over comm, whose ranks `message` counts, and
  * which are neighbours in the world too; the world's own ranks take part in choosing the way. Messages go to
  * and come from one rank: number i of n, whose tag is i, answers the rank's number n - 1 - i, which has as
- * many bytes. Their places in the buffers follow from that. Cells that are
- * sent are filled, those that are received poisoned, on all ranks; c->missing is set, on all ranks of the
- * world, where the last four ways do not reach all others' memory. enqueue: all messages once; copies and
- * kernels are enqueued on the case's stream, MPI messages are waited for. */
+ * many bytes. Their places in the buffers follow from that. Cells that are sent are filled, those that are
+ * received poisoned, on all ranks; c->missing is set, on all ranks of the world, where the last four ways do
+ * not reach all others' memory. enqueue: all messages once; copies and kernels are enqueued on the case's
+ * stream, MPI messages are waited for. */
 int bench_link_prepare(ladder_case *c, MPI_Comm comm, const message_part *message, int count);
 int bench_link_enqueue(ladder_case *c);
 int bench_link_verify(ladder_case *c, ladder_verdict *v);

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <math.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cmd.h"
@@ -288,9 +287,9 @@ static double seconds_so_far(const check *c)
 {
     static double trials_s;
     const int trial_s = fault_asked("slow_trials");
-    const char *percent = c->round > 0 ? getenv("WEFT_FAULT_PERCENT") : NULL;
-    trials_s += trial_s * (1 + (percent ? atof(percent) : 0) / 100);
-    return trial_s > 0 ? trials_s : timer_now_s() - c->begin_s;
+    if (trial_s <= 0) return timer_now_s() - c->begin_s;
+    trials_s += trial_s * (1 + (c->round > 0 ? fault_percent(0) : 0) / 100);
+    return trials_s;
 }
 
 static bool try_item(check *c, const struct part *t, int item)

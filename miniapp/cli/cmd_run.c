@@ -195,7 +195,7 @@ static int run_it(run *r)
     s->phase_s[PHASE_WRITER] = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why.text);
 
-    const bool traced = s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes == 0;
+    const bool traced = s->cfg->output.trace[0] && s->kind->transposes == 0;
     clock_create(&r->ticks, s->dev, s->streams.stream[0], traced ? &s->top : NULL, s->plan.streams);
     if (r->ask.explain && s->top.rank == 0) plan_explain(&s->plan, "");
     s->phase_s[PHASE_START_UP] = timer_now_s() - r->start_s;

@@ -32,7 +32,8 @@ static bool wide_enough(const plan *p, const plan_question *q, sentence *why)
     const int64_t width = d->nx / d->ranks_x, height = d->ny / d->ranks_y; /* of the smallest rank's box */
     const int64_t across = !config_two_d(q->cfg) || width < height ? width : height;
     return p->block_steps == 1 || across >= (int64_t)p->block_steps * q->cfg->problem.radius * DEPTHS_LEAST ||
-           sentence_refuse(why, "a rank's box is narrow: fewer than 32 depths of a block's ghosts across");
+           sentence_refuse(why, "a rank's box is narrow: fewer than %d depths of a block's ghosts across",
+                           DEPTHS_LEAST);
 }
 
 /* The longest block of at most `most` steps that the device has, and, where the deck leaves that open, that

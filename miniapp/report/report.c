@@ -149,8 +149,7 @@ double report_cells_per_s(const sim *s, double step_s)
 
 double report_bytes_per_s(const sim *s, double step_s)
 {
-    return report_cells_per_s(s, step_s) * config_kind_of(s->cfg)->words *
-           (double)dtype_bytes(s->cfg->problem.type);
+    return report_cells_per_s(s, step_s) * s->kind->words * (double)dtype_bytes(s->cfg->problem.type);
 }
 
 static void print_overlap(FILE *to, const sim *s, const overlap *o)
@@ -174,7 +173,7 @@ static void print_rates(FILE *to, const sim *s, const report *r)
     fprintf(to,
             "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy; sustained %.4g "
             "GCells/s\n",
-            report_cells_per_s(s, r->steps.s.p50) * 1e-9, bytes_per_s * 1e-9, config_kind_of(s->cfg)->words,
+            report_cells_per_s(s, r->steps.s.p50) * 1e-9, bytes_per_s * 1e-9, s->kind->words,
             bytes_per_s / r->calibration.ceiling_bytes_per_s, report_cells_per_s(s, r->steps.s.mean) * 1e-9);
     fprintf(to, "copy         %.4g GB/s, device copies on all ranks at once, in this run\n",
             r->calibration.ceiling_bytes_per_s * 1e-9);

@@ -15,7 +15,7 @@
 static json_t *problem_json(const sim *s)
 {
     json_t *o = json_pack("{s:i, s:s?}", "radius", s->cfg->problem.radius, "stencil",
-                          config_kind_of(s->cfg)->stencil ? stencil_form_name(s->prob.op.form) : NULL);
+                          s->kind->stencil ? stencil_form_name(s->prob.op.form) : NULL);
     config_add_json(o, s->cfg, "problem.");
     config_add_json(o, s->cfg, "grid.x_");
     config_add_json(o, s->cfg, "grid.y_");
